@@ -1,0 +1,181 @@
+"""What an adapter is: recognise a source, read it line by line, tell its native history, and say how the agent would send it.
+
+An adapter is pure: it gets bytes and values and returns values. The shell owns files, the database and the watcher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any, Protocol
+
+from sessions.contexts import Edit, Item
+from sessions.entries import Entry, Facts, Kind, Part, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One record's exact bytes: split on 0x0A only. `raw` is without the line end; `ended` says whether one stood there."""
+
+    offset: int
+    raw: bytes
+    ended: bool = True
+    number: int = 0  # from 1, for messages
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Another source whose beginning this one continues (Codex `history_base`)."""
+
+    native_id: str  # names the base source: what `Claim.source_id` of that one says
+    until_offset: int | None = None  # bytes of the base that count; None: by `until_ordinal`
+    until_ordinal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An adapter's word that a source is its own.
+
+    `role`: "session" (a transcript), or "sidecar" (a file that belongs to a session and is kept with it: overflow output, titles,
+    sub-agent meta). `source_id`: how other sources name this one; `native_id`: the agent's id of the session. Of a sidecar,
+    `owner_id` is the native id of its session. `reason`: for a refusal to take the file as a session, what it is instead.
+    """
+
+    role: str
+    native_id: str | None = None
+    source_id: str | None = None
+    owner_id: str | None = None
+    base: Base | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What `history` needs of one stored entry: no text."""
+
+    seq: int
+    kind: Kind
+    role: Role | None
+    native_id: str | None
+    native_parent: str | None
+    sent: bool
+    lane: str
+    turn: int | None
+    step: int | None
+    response_id: str | None
+    call_ids: tuple[str, ...]
+    opens_turn: bool
+    copied: bool  # of a base source, not of the session's own
+    digest: bytes  # `digest_of` its role and parts
+    length: int  # bytes of its record
+    facts: Mapping[str, Any] = field(default_factory=dict)  # the entry's `link`
+
+
+@dataclass(frozen=True, slots=True)
+class NativeVersion:
+    """A version the agent itself made. `edits` are the full set against the raw log, in force once entry `at_seq` is there.
+
+    `kind`: compaction, microcompaction, rewind, rollback, revert, replacement, branch (another leaf was chosen), cut (history the
+    agent lost silently). `facts`: what the record says (trigger, tokens before and after, reason), for the page.
+    """
+
+    kind: str
+    at_seq: int
+    edits: tuple[Edit, ...]
+    label: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+type PartsOf = Callable[[int], tuple[Part, ...]]
+
+
+class Reader(Protocol):
+    """Reads one source in order. Holds little, whatever the length of the source; `state` goes into JSON and back."""
+
+    facts: Facts
+
+    def read(self, line: Line) -> Entry:
+        """The entry of this line, always exactly one; a line that is no record becomes kind `malformed` with its `problem`."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All a new reader needs to go on after the last line read. JSON types only."""
+        ...
+
+
+class Adapter(Protocol):
+    """One agent's formats. `version` grows when what it makes of the same bytes changes: sources are then read again."""
+
+    agent: str  # "claude-code": in the database, the API and addresses
+    label: str  # "Claude Code": on pages
+    version: int
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
+        """Folders of this machine in which the agent keeps its sessions (they need not exist)."""
+        ...
+
+    def claim(self, path: PurePath, head: bytes) -> Claim | None:
+        """Whether the source is this agent's, by its content first: `head` is its first 64 KiB (of what was compressed, unpacked).
+
+        Cheap: it looks at the first records and parses no more. None: not mine.
+        """
+        ...
+
+    def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader: ...
+
+    def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
+        """The versions the agent made, oldest first, so that the last one over all entries is what it would send next.
+
+        Deterministic; never raises on any sequence of links (a graph that is not well formed has a named fallback).
+        """
+        ...
+
+    def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
+        """The context as the agent itself would send it: its own order inside one answer, its own repair of calls without result."""
+        ...
+
+
+def pair(items: Sequence[Item], missing: Callable[[str, str | None], Iterable[Item]]) -> list[Item]:
+    """Items with every tool result right behind its answer's calls, orphan results dropped, calls without result answered by `missing`.
+
+    Entries of one step keep together: the calls of one answer first (in order), then their results. `missing(call_id, tool)` gives
+    what the agent puts in place of a result that never came (nothing, to leave the call open).
+    """
+    results: dict[str, Item] = {}
+    for item in items:
+        for call in item.results:
+            results.setdefault(call, item)
+    out: list[Item] = []
+    done: set[int] = set()
+    placed: set[str] = set()
+    at = 0
+    while at < len(items):
+        item = items[at]
+        at += 1
+        if id(item) in done:
+            continue
+        if item.results and not item.calls:
+            continue  # placed behind its call, or an orphan
+        block = [item]
+        if item.step is not None and item.role is Role.ASSISTANT:
+            block += [
+                other
+                for other in items[at : at + 400]
+                if other.step == item.step and other.role is Role.ASSISTANT and id(other) not in done and not other.results
+            ]
+        done.update(id(member) for member in block)
+        out.extend(block)
+        for member in block:
+            for part in member.parts:
+                call = part.call_id
+                if part.kind != "tool_call" or call is None or call in placed:
+                    continue
+                placed.add(call)
+                answer = results.get(call)
+                if answer is None:
+                    out.extend(missing(call, part.tool))
+                elif id(answer) not in done:
+                    done.add(id(answer))
+                    out.append(answer)
+    return out
