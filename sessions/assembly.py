@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
@@ -271,20 +271,3 @@ def read_whole(adapter: Adapter, path: PurePath, chain: Iterable[tuple[bytes, bo
     parts = {p.seq: p.entry.parts for p in placed}
     versions = list(adapter.history([p.link() for p in placed], lambda seq: parts[seq], reader.facts))
     return Reading(adapter, placed, assembly.take_changed(), assembly.goals.tree(), reader.facts, versions)
-
-
-def utc(stamp: str | None) -> datetime | None:
-    """An ISO 8601 time as an aware datetime in UTC; None for what is no time. Times are hints: never an error."""
-    if not isinstance(stamp, str):
-        return None
-    try:
-        at = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    try:
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except OverflowError:
-        return None
-
-
-
