@@ -1,0 +1,179 @@
+"""What a strategy works on and what it returns: snapshot, budget, plan, asks, answers, outcome. Pure values.
+
+A strategy never calls a model and never opens a file. Its plan says what to keep, mask, fold and what it asks; the shell answers;
+`finish` returns edits. So a strategy is tested with plain lists, and previewing a plan costs no model token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sessions.contexts import Edit, Item
+from sessions.ranges import Ranges
+
+type Count = Callable[[Sequence[str]], list[int]]
+"""Tokens of each text, by one meter: the same before and after."""
+
+
+class Status(StrEnum):
+    """How a run ends. Only `completed` and `pruned_only` move the head."""
+
+    COMPLETED = "completed"
+    PRUNED_ONLY = "pruned_only"  # masks alone sufficed: nothing was folded
+    NOOP_BELOW_THRESHOLD = "noop_below_threshold"
+    NOOP_NOTHING_TO_DO = "noop_nothing_to_do"
+    FAILED_INFLATED = "failed_inflated"
+    FAILED_EMPTY_SUMMARY = "failed_empty_summary"
+    FAILED_BAD_TEMPLATE = "failed_bad_template"
+    FAILED_CONTEXT_OVERFLOW = "failed_context_overflow"
+    FAILED_TOKEN_COUNT = "failed_token_count"
+    FAILED_PROVIDER = "failed_provider"
+    FAILED_INVARIANT = "failed_invariant"  # a check of `compaction.checks` does not hold
+    BLOCKED_BY_HOOK = "blocked_by_hook"
+    INTERRUPTED = "interrupted"  # cancelled, or its worker died too often
+    STALE = "stale"  # the context moved on before the run could land
+    BREAKER_OPEN = "breaker_open"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The context a run starts from, frozen.
+
+    `items`: as the agent would send them (paired, in order). `tokens`: of each item by the run's meter, same order. `ghosts`: what the
+    version already hides. `pinned`: entries that must stay word for word. `log`: all sent entries of the active path up to the
+    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded.
+    """
+
+    items: tuple[Item, ...]
+    tokens: tuple[int, ...]
+    last_seq: int
+    edits: tuple[Edit, ...] = ()
+    ghosts: Ranges = Ranges()
+    pinned: frozenset[int] = frozenset()
+    log: Callable[[], Sequence[Item]] = lambda: ()
+    agent: str = ""
+    cwd: str | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How large a context may be. `window`: the model's, in tokens; `threshold`: where the session's own agent compacts (None: not
+    known). `count` is the run's meter, named `meter`."""
+
+    meter: str
+    count: Count
+    window: int | None = None
+    threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAsk:
+    """Write the summary of `items`. `kept`: what stays word for word beside it (it need not be repeated). At most `max_tokens`.
+
+    `instructions`: a person's wishes, handed over as data. Earlier summaries among `items` are to be carried on, not paraphrased.
+    """
+
+    key: str
+    items: tuple[Item, ...]
+    kept: tuple[Item, ...]
+    max_tokens: int
+    template: str = "nine-sections"
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesAsk:
+    """Give back the newest state of files the session worked on, most recently used first.
+
+    `each` and `total` are token budgets, `count` the largest number of files; `without`: paths whose newest content is in the kept
+    part already.
+    """
+
+    key: str
+    count: int
+    each: int
+    total: int
+    without: frozenset[str] = frozenset()
+
+
+type Ask = SummaryAsk | FilesAsk
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a structured summary; `lines` name the entries they come from."""
+
+    title: str
+    lines: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line for line, _ in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryAnswer:
+    """A written summary. `text` is exactly what will be sent; `sections` the same in structure, where the writer has one."""
+
+    key: str
+    text: str
+    summariser: str
+    sections: tuple[Section, ...] = ()
+    cost: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as the transcript last knew it. `cut`: tokens left out at the budget, 0 when whole. `known_lines`: line numbers known
+    (half-open, from 1) when only parts were ever read; empty = the whole file is known."""
+
+    path: str
+    text: str
+    tokens: int
+    seqs: tuple[int, ...]  # the entries it was reconstructed from
+    cut: int = 0
+    known_lines: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FilesAnswer:
+    key: str
+    files: tuple[FileState, ...]
+
+
+type Answer = SummaryAnswer | FilesAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a strategy will do. `masks`: seq → placeholder text of its results; `fold`: entries to hide behind the summary.
+
+    `after`: the entry behind which the summary goes. `status` other than completed/pruned_only: nothing will be done, `reason` says
+    why. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
+    """
+
+    strategy: str  # "hybrid:1": id and version, stored with every run
+    status: Status = Status.COMPLETED
+    reason: str = ""
+    masks: Mapping[int, str] = field(default_factory=dict)
+    fold: Ranges = Ranges()
+    after: int = -1
+    asks: tuple[Ask, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The new version in full: every edit against the raw log, old ones included."""
+
+    edits: tuple[Edit, ...]
+    status: Status
+    reason: str = ""
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,35 @@
+"""The registry of strategies: a literal table, and the entry point group through which others add theirs."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from compaction.strategies.base import Strategy
+
+ENTRY_POINTS = "palimpsest.strategies"
+
+BUILT_IN = {
+    "hybrid": "compaction.strategies.hybrid:STRATEGY",
+}
+
+RECOMMENDED = "hybrid"
+
+
+@cache
+def strategies() -> dict[str, Strategy]:
+    """Every strategy by id: the built-in ones in order of the table, then those of installed packages."""
+    found: dict[str, Strategy] = {}
+    for name, target in BUILT_IN.items():
+        module, _, attribute = target.partition(":")
+        found[name] = getattr(import_module(module), attribute)
+    for point in entry_points(group=ENTRY_POINTS):
+        strategy: Strategy = point.load()
+        found.setdefault(strategy.id, strategy)
+    return found
+
+
+def by_id(name: str) -> Strategy:
+    """The strategy called `name`; KeyError where there is none."""
+    return strategies()[name]
