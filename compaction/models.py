@@ -1,0 +1,61 @@
+"""A run: one execution of a strategy on a session, from request to outcome."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+
+class Run(models.Model):
+    """One row from queued to its end. At most one of a session is live at a time; only `completed` moved the head."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "queued"
+        RUNNING = "running", "running"
+        COMPLETED = "completed", "completed"
+        REFUSED = "refused", "refused"
+        FAILED = "failed", "failed"
+        CANCELLED = "cancelled", "cancelled"
+
+    LIVE = (State.QUEUED, State.RUNNING)
+
+    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="+")
+    session = models.ForeignKey("agent_sessions.Session", models.CASCADE, related_name="runs")
+    base = models.ForeignKey("agent_sessions.Version", models.CASCADE, related_name="+")
+    base_hash = models.TextField(help_text="of the context it was asked for; another one refuses the run")
+    last_seq = models.IntegerField(help_text="the entry the context reached to")
+    strategy = models.TextField(help_text="id:version")
+    params = models.JSONField(default=dict)
+    summariser = models.TextField(default="extractive")
+    instructions = models.TextField(default="")
+    edited_summary = models.TextField(null=True)
+    pins = models.JSONField(default=list)
+    plan_digest = models.TextField(null=True, help_text="of the previewed plan: the run does what the preview showed")
+    state = models.TextField(choices=State, default=State.QUEUED)
+    status = models.TextField(null=True, help_text="the outcome in the words of compaction.plan.Status")
+    reason = models.TextField(default="")
+    phase = models.TextField(default="queued")
+    log = models.JSONField(default=list, help_text="[seconds since start, phase, words]")
+    attempts = models.IntegerField(default=0)
+    cancel_asked = models.BooleanField(default=False)
+    tokens_before = models.IntegerField(null=True)
+    tokens_after = models.IntegerField(null=True)
+    meter = models.TextField(default="o200k")
+    report = models.JSONField(null=True, help_text="what changed, checks, retention, fates: as previewed")
+    version = models.ForeignKey("agent_sessions.Version", models.SET_NULL, null=True, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    asked_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session"], condition=models.Q(state__in=["queued", "running"]), name="one_live_run_per_session"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["heartbeat_at"], name="run_live", condition=models.Q(state="running")),  # the reaper
+        ]

@@ -1,0 +1,307 @@
+"""The rows: sources and their bytes, sessions, entries, steps, goals, versions and their insertions, events.
+
+Entries never change. What belongs to a team carries its workspace. Rows of a session vanish with it in one statement (DB_CASCADE).
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from sessions.fields import RangesField
+from sessions.ranges import Ranges
+
+
+class Source(models.Model):
+    """The bytes as the agent wrote them. A rewritten file is a new row with the next revision; the old one stays."""
+
+    class Role(models.TextChoices):
+        SESSION = "session", "session"
+        SIDECAR = "sidecar", "sidecar"
+
+    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="+")
+    agent = models.TextField()
+    adapter_version = models.IntegerField()
+    role = models.TextField(choices=Role)
+    path = models.TextField(help_text="where the agent keeps it, as given at ingest")
+    encoding = models.TextField(default="", help_text="zstd where the file is compressed; offsets of entries are those of what it holds")
+    native_id = models.TextField(null=True)
+    source_id = models.TextField(null=True, help_text="how other sources name this one")
+    owner_id = models.TextField(null=True, help_text="native id of the session a sidecar belongs to")
+    owner = models.ForeignKey("Session", models.SET_NULL, null=True, related_name="sidecars")
+    revision = models.IntegerField(default=1)
+    superseded = models.BooleanField(default=False)
+    size = models.BigIntegerField(default=0, help_text="bytes stored, the whole file")
+    consumed = models.BigIntegerField(default=0, help_text="bytes of whole records read; what is behind may still be half written")
+    digest = models.BinaryField(null=True, help_text="SHA-256 of the whole file")
+    modified_at = models.DateTimeField(null=True)
+    state = models.JSONField(null=True, help_text="where reading goes on: of the reader and of the assembly")
+    taken_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "agent", "path", "revision"], name="source_path_revision"),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "digest"], name="source_digest"),  # ingest: the same file under another path
+            models.Index(fields=["workspace", "agent", "source_id"], name="source_named"),  # ingest: bases of forks
+        ]
+
+
+class SourceChunk(models.Model):
+    """A stretch of a source's bytes, compressed by zstd."""
+
+    pk = models.CompositePrimaryKey("source_id", "offset")
+    source = models.ForeignKey(Source, models.DB_CASCADE, related_name="chunks", db_index=False)
+    offset = models.BigIntegerField()
+    length = models.IntegerField()
+    data = models.BinaryField()
+
+
+class Session(models.Model):
+    """One recorded run of an agent. `head` is what a person chose (None: it follows the native head)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="sessions")
+    agent = models.TextField()
+    agent_version = models.TextField(null=True)
+    native_id = models.TextField(null=True)
+    source = models.OneToOneField(Source, models.PROTECT, related_name="session", help_text="its own source, the last of its chain")
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
+    parent_kind = models.TextField(null=True)
+    parent_native_id = models.TextField(null=True)
+    parent_call_id = models.TextField(null=True)
+    superseded_by = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+")
+    title = models.TextField(default="")
+    project = models.TextField(null=True)
+    cwd = models.TextField(null=True)
+    branch = models.TextField(null=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    models_used = models.JSONField(default=list)
+    window = models.IntegerField(null=True, help_text="context window in tokens, as the session records it")
+    facts = models.JSONField(default=dict, help_text="what the adapter learned besides")
+    problems = models.JSONField(default=list)
+    started_at = models.DateTimeField(null=True)
+    last_at = models.DateTimeField(null=True)
+    entries_count = models.IntegerField(default=0)
+    turns = models.IntegerField(default=0)
+    steps_count = models.IntegerField(default=0)
+    malformed = models.IntegerField(default=0)
+    totals = models.JSONField(default=dict, help_text="sums over its own steps: fresh, cache_read, cache_write, output, reasoning")
+    native_head = models.ForeignKey("Version", models.SET_NULL, null=True, related_name="+")
+    head = models.ForeignKey("Version", models.SET_NULL, null=True, related_name="+")
+    redo = models.JSONField(default=list, help_text="versions an undo left, newest last: where redo leads")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace", "-last_at", "id"], name="session_recent"),  # the list
+            models.Index(fields=["workspace", "agent", "native_id"], name="session_native"),  # parents, names on the command line
+        ]
+
+    def __str__(self) -> str:
+        return self.title or str(self.native_id or self.id)
+
+    @property
+    def current(self) -> Version | None:
+        """The version in force: the head a person chose, else the native one."""
+        return self.head or self.native_head
+
+
+class SessionSource(models.Model):
+    """The chain of sources a session is read from. All but the last are another session's, up to `until_offset`."""
+
+    pk = models.CompositePrimaryKey("session_id", "position")
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="chain", db_index=False)
+    position = models.IntegerField()
+    source = models.ForeignKey(Source, models.DB_CASCADE, related_name="used_by")
+    until_offset = models.BigIntegerField(null=True)
+    copied = models.BooleanField(default=False)
+
+
+class Entry(models.Model):
+    """One record of a session. Written by COPY, never updated. `parts` is JSON, compressed where that pays (`store`)."""
+
+    pk = models.CompositePrimaryKey("session_id", "seq")
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="entries", db_index=False)
+    seq = models.IntegerField()
+    turn = models.IntegerField(null=True)
+    step = models.IntegerField(null=True)
+    goal = models.TextField(null=True)
+    kind = models.TextField()
+    role = models.TextField(null=True)
+    tool = models.TextField(null=True)
+    native_id = models.TextField(null=True)
+    native_parent = models.TextField(null=True)
+    response_id = models.TextField(null=True)
+    call_ids = models.JSONField(null=True)
+    is_error = models.BooleanField(default=False)
+    sent = models.BooleanField(default=False)
+    opens_turn = models.BooleanField(default=False)
+    copied = models.BooleanField(default=False)
+    lane = models.TextField(default="")
+    at = models.DateTimeField(null=True)
+    text = models.TextField(default="", help_text="the first 4,000 characters of its words, for lists and search")
+    parts = models.BinaryField()
+    digest = models.BinaryField(help_text="eight bytes that tell contents apart")
+    utf8 = models.IntegerField(default=0)
+    utf16 = models.IntegerField(default=0)
+    ascii = models.IntegerField(default=0)
+    images = models.IntegerField(default=0)
+    documents = models.IntegerField(default=0)
+    tokens = models.IntegerField(default=0)
+    source = models.ForeignKey(Source, models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+")
+    byte_offset = models.BigIntegerField()
+    byte_length = models.IntegerField()
+    link = models.JSONField(null=True)
+    problem = models.TextField(null=True)
+
+    class Meta:
+        indexes = [
+            # deep links by native id; compaction and goals read by (session, seq), which the key serves
+            models.Index(fields=["session", "native_id"], name="entry_native", condition=models.Q(native_id__isnull=False)),
+            models.Index(fields=["session", "turn", "seq"], name="entry_turns", condition=models.Q(opens_turn=True)),  # outline
+        ]
+
+
+class Step(models.Model):
+    """One model request and its answer. Prompt = fresh + cache_read + cache_write. NULL where the agent records no figure."""
+
+    pk = models.CompositePrimaryKey("session_id", "n")
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="steps", db_index=False)
+    n = models.IntegerField()
+    turn = models.IntegerField(null=True)
+    first_seq = models.IntegerField()
+    last_seq = models.IntegerField()
+    response_id = models.TextField(null=True)
+    model = models.TextField(null=True)
+    at = models.DateTimeField(null=True)
+    fresh = models.IntegerField(null=True)
+    cache_read = models.IntegerField(null=True)
+    cache_write = models.IntegerField(null=True)
+    output = models.IntegerField(null=True)
+    reasoning = models.IntegerField(null=True)
+    total = models.IntegerField(null=True)
+    window = models.IntegerField(null=True)
+    estimated = models.BooleanField(default=False)
+    copied = models.BooleanField(default=False, help_text="requested in another session: not counted again")
+
+    class Meta:
+        indexes = [
+            # ingest: has another session of the workspace counted this answer already?
+            models.Index(fields=["response_id"], name="step_response", condition=models.Q(response_id__isnull=False)),
+        ]
+
+    @property
+    def prompt(self) -> int | None:
+        known = [part for part in (self.fresh, self.cache_read, self.cache_write) if part is not None]
+        return sum(known) if known else None
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of the window taken once the answer is in."""
+        if self.total is not None:
+            return self.total
+        return None if self.prompt is None else self.prompt + (self.output or 0)
+
+
+class Goal(models.Model):
+    """A node of the session's goal tree, as the agent's own plan tools stated it (or inferred, one for each request)."""
+
+    pk = models.CompositePrimaryKey("session_id", "path")
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="goals", db_index=False)
+    path = models.TextField()
+    position = models.IntegerField()
+    parent = models.TextField(null=True)
+    text = models.TextField()
+    status = models.TextField()
+    note = models.TextField(null=True)
+    first_seq = models.IntegerField()
+    last_seq = models.IntegerField()
+    inferred = models.BooleanField(default=False)
+    entries_count = models.IntegerField(default=0)
+    tokens = models.IntegerField(default=0, help_text="o200k tokens of its sent entries")
+
+
+class Version(models.Model):
+    """One immutable context of a session: the full set of edits against the raw log."""
+
+    class Origin(models.TextChoices):
+        RECORDED = "recorded", "as recorded"
+        NATIVE = "native", "made by the agent"
+        RUN = "run", "made by a run"
+        PERSON = "person", "made by a person"
+
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="versions")
+    n = models.IntegerField(help_text="its number in the session, from 0")
+    parent = models.ForeignKey("self", models.DB_CASCADE, null=True, related_name="children")
+    origin = models.TextField(choices=Origin)
+    kind = models.TextField(help_text="recorded, compaction, microcompaction, rewind, rollback, revert, …")
+    label = models.TextField(default="")
+    at_seq = models.IntegerField(help_text="last entry it was made over; -1 for an empty log")
+    hidden = RangesField(default=Ranges)
+    masked = RangesField(default=Ranges)
+    tokens = models.IntegerField(null=True, help_text="o200k tokens of its context over entries up to at_seq")
+    content_hash = models.TextField(help_text="of its context over entries up to at_seq")
+    facts = models.JSONField(default=dict)
+    run = models.BigIntegerField(null=True, help_text="the run that made it")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    made_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "n"], name="version_number")]
+
+    def __str__(self) -> str:
+        return f"v{self.n}"
+
+
+class Insertion(models.Model):
+    """Text a version adds after entry `after`, or (with `replaces`) puts in the place of an entry's body."""
+
+    version = models.ForeignKey(Version, models.DB_CASCADE, related_name="insertions")
+    position = models.IntegerField()
+    after = models.IntegerField()
+    replaces = models.IntegerField(null=True)
+    role = models.TextField()
+    kind = models.TextField()
+    label = models.TextField(default="")
+    parts = models.BinaryField()
+    stands_for = RangesField(default=Ranges)
+    utf8 = models.IntegerField(default=0)
+    utf16 = models.IntegerField(default=0)
+    ascii = models.IntegerField(default=0)
+    images = models.IntegerField(default=0)
+    documents = models.IntegerField(default=0)
+    tokens = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["version", "position"], name="insertion_position")]
+
+
+class Pin(models.Model):
+    """An entry that a person wants kept word for word by every compaction."""
+
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="pins")
+    seq = models.IntegerField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["session", "seq"], name="pin_once")]
+
+
+class Event(models.Model):
+    """Who did what, append-only."""
+
+    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, models.DB_CASCADE, null=True, related_name="events")
+    who = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    what = models.TextField(help_text="head_moved, compacted, rolled_back, undone, redone, pinned, …")
+    facts = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["session", "-at"], name="event_session")]
