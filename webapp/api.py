@@ -1,0 +1,66 @@
+"""The API: one door, one form of error, the apps' routers by name. Its own description is at /api/docs."""
+
+import importlib.util
+from typing import Any
+
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from webapp.auth import Bearer, SessionCookie
+from webapp.views import is_outage
+
+api = NinjaAPI(
+    title="Palimpsest",
+    version="1",
+    description="Sessions of coding agents: what the model saw, what it no longer sees, and how to take that back.",
+    auth=[SessionCookie(), Bearer()],
+    urls_namespace="api",
+)
+
+ROUTERS = ("sessions.api", "compaction.api")
+for module in ROUTERS:
+    if importlib.util.find_spec(module) is not None:
+        api.add_router("", f"{module}.router")
+
+
+def refusal(request: HttpRequest, status: int, code: str, message: str, **more: Any) -> HttpResponse:
+    """Answer with the one form of error: `{"error": {"code", "message", …}}`."""
+    return api.create_response(request, {"error": {"code": code, "message": message, **more}}, status=status)
+
+
+@api.exception_handler(AuthenticationError)
+def not_signed_in(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    return refusal(request, 401, "not_signed_in", "Sign in, or send a token: `Authorization: Bearer plm_…`.")
+
+
+@api.exception_handler(PermissionDenied)
+def not_allowed(request: HttpRequest, error: PermissionDenied) -> HttpResponse:
+    return refusal(request, 403, "not_allowed", str(error) or "Your role or the token's scope does not allow this.")
+
+
+@api.exception_handler(Http404)
+@api.exception_handler(ObjectDoesNotExist)
+def nothing_there(request: HttpRequest, error: Exception) -> HttpResponse:
+    return refusal(request, 404, "not_found", "There is no such thing in your workspace.")
+
+
+@api.exception_handler(ValidationError)
+def not_understood(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    fields = [{"at": [str(step) for step in one["loc"]], "message": one["msg"]} for one in error.errors]
+    return refusal(request, 422, "not_understood", "The request does not have the expected form.", fields=fields)
+
+
+@api.exception_handler(HttpError)
+def told(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return refusal(request, error.status_code, "refused", str(error))
+
+
+@api.exception_handler(OperationalError)
+@api.exception_handler(InterfaceError)
+def database_trouble(request: HttpRequest, error: Exception) -> HttpResponse:
+    if not is_outage(error):
+        return refusal(request, 500, "failed", "The database refused the request; nothing was changed.")
+    return refusal(request, 503, "database_unreachable", "The database did not answer; nothing was changed. Try again.")

@@ -1,0 +1,1 @@
+"""What a bare machine lacks and we bring: a PostgreSQL server, a broker on it, vocabularies, a data folder."""

@@ -1,0 +1,170 @@
+"""Settings from the environment; the defaults run on a checkout (docs: README, table of settings)."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from django.utils.csp import CSP
+from django.utils.translation import gettext_lazy as _
+
+from webapp import env
+from webapp.embedded import broker, data_dir, vocabularies
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = data_dir.locate()
+
+DEBUG = env.flag("PALIMPSEST_DEBUG", default=False)
+# A server shared by several machines names its key; alone, one is made once and kept in the data folder.
+SECRET_KEY = env.secret("PALIMPSEST_SECRET_KEY") or data_dir.secret_key(DATA_DIR)
+ALLOWED_HOSTS = env.words("PALIMPSEST_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
+CSRF_TRUSTED_ORIGINS = env.words("PALIMPSEST_ORIGINS")
+
+# Local mode: one machine, one person, loopback only. Pages may then name paths and write into the agents' folders.
+LOCAL_MODE = env.flag("PALIMPSEST_LOCAL", default=False)
+
+INSTALLED_APPS = [
+    "webapp.apps.WebappConfig",
+    "sessions.apps.SessionsConfig",
+    "compaction.apps.CompactionConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "ninja",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "webapp.auth.SignedInMiddleware",
+    "webapp.workspaces.WorkspaceMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.csp",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "webapp.workspaces.workspace",
+            ],
+        },
+    },
+]
+
+# The pool belongs to the web process: its threads come and go with the requests. A worker's child, a command and the
+# watcher hold one connection each, for which a pool would only be a second owner.
+WEB_PROCESS = env.text("PALIMPSEST_PROCESS") == "web"
+DATABASES = {
+    "default": env.database(
+        "DATABASE_URL",
+        pool={"min_size": 1, "max_size": env.number("PALIMPSEST_POOL_SIZE", default=10), "timeout": 5}
+        if WEB_PROCESS
+        else None,
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "webapp.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "sign-in"
+
+# No inline script or style anywhere: a page shows what an agent's session contains, and nothing of it may run.
+SECURE_CSP = {
+    "default-src": [CSP.SELF],
+    "script-src": [CSP.SELF, CSP.NONCE],
+    "style-src": [CSP.SELF, CSP.NONCE],
+    "img-src": [CSP.SELF, "data:"],
+    "connect-src": [CSP.SELF],
+    "object-src": [CSP.NONE],
+    "base-uri": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "frame-ancestors": [CSP.NONE],
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+HTTPS = env.flag("PALIMPSEST_HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_NAME = "palimpsest_session"
+CSRF_COOKIE_NAME = "palimpsest_csrf"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+
+LANGUAGE_CODE = env.text("PALIMPSEST_LANGUAGE", "en")
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = env.text("PALIMPSEST_TIME_ZONE", "UTC")
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = env.text("PALIMPSEST_STATIC_ROOT") or BASE_DIR / "staticfiles"
+# Served straight from the checkout: there is no build step, and no collecting before the first start.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+NINJA_PAGINATION_MAX_LIMIT = 500
+
+# Celery: results are rows, so there is no result backend. A message counts as done only after its task has ended, and
+# comes back when its worker dies; so tasks are idempotent, and the broker waits longer than the longest of them.
+BROKER = broker.address(env.secret("CELERY_BROKER_URL"), env.secret("DATABASE_URL"))
+CELERY_BROKER_URL = BROKER.url
+CELERY_BROKER_TRANSPORT_OPTIONS = BROKER.transport_options
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_TIMEOUT = 5
+CELERY_TASK_SERIALIZER = "json"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_TIME_LIMIT = broker.TASK_TIME_LIMIT
+CELERY_TASK_SOFT_TIME_LIMIT = broker.TASK_SOFT_TIME_LIMIT
+CELERY_TASK_DEFAULT_QUEUE = "ingest"
+CELERY_TASK_ROUTES = {"compaction.*": {"queue": "compaction"}, "sessions.*": {"queue": "ingest"}}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_TIMEZONE = "UTC"
+
+# tiktoken reads this variable itself when it loads a vocabulary; without it, it would try to download one.
+vocabularies.point_tiktoken_at(vocabularies.folder(DATA_DIR))
+
+LOG_LEVEL = env.text("PALIMPSEST_LOG_LEVEL", "INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        name: {"level": LOG_LEVEL} for name in ("webapp", "sessions", "compaction") if importlib.util.find_spec(name)
+    },
+}
+TEST_RUNNER = "django.test.runner.DiscoverRunner"

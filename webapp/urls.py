@@ -1,0 +1,24 @@
+"""Every address: the apps' own, the API, the door."""
+
+import importlib.util
+
+from django.urls import include, path
+
+from webapp import views
+from webapp.api import api
+
+APPS = ("compaction.urls", "sessions.urls")
+
+urlpatterns = [
+    path("sign-in", views.sign_in, name="sign-in"),
+    path("sign-in/<str:secret>", views.sign_in_by_link, name="sign-in-link"),
+    path("sign-out", views.sign_out, name="sign-out"),
+    path("healthz", views.health, name="health"),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("api/", api.urls),
+    *[path("", include(module)) for module in APPS if importlib.util.find_spec(module) is not None],
+]
+
+handler403 = "webapp.views.forbidden"
+handler404 = "webapp.views.not_found"
+handler500 = "webapp.views.failed"
