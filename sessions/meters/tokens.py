@@ -1,0 +1,98 @@
+"""Sizes of texts and entries, in batches: the one place that knows the tokeniser.
+
+Texts are cleaned of lone surrogates first (JSON may carry them, the tokeniser refuses them) and cut at one million characters, so
+that no input is slow; a cut costs at most a token or two of accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import toktok  # type: ignore[import-untyped]
+
+from sessions.entries import Part, PartKind, SizeVector
+from sessions.meters.base import Meter
+
+ENCODING = "o200k_base"
+PIECE = 1_000_000  # characters
+
+
+def count(texts: Sequence[str], *, threads: int = 1) -> list[int]:
+    """o200k tokens of each text. `threads`: 0 takes every core. Special tokens count as the plain text they are."""
+    pieces: list[str] = []
+    owners: list[int] = []
+    for n, text in enumerate(texts):
+        if not text:
+            continue
+        whole = clean(text)
+        for at in range(0, len(whole), PIECE):
+            pieces.append(whole[at : at + PIECE])
+            owners.append(n)
+    totals = [0] * len(texts)
+    if pieces:
+        for owner, tokens in zip(owners, toktok.batch_count(pieces, ENCODING, threads), strict=True):
+            totals[owner] += tokens
+    return totals
+
+
+def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVector]:
+    """The size vector of each entry, given as its parts: what the entry sends, taken once at ingest."""
+    texts: list[str] = []
+    owners: list[int] = []
+    media: dict[int, tuple[int, int]] = {}
+    for n, parts in enumerate(entries):
+        for part in parts:
+            if part.kind is PartKind.MEDIA:
+                images, documents = media.get(n, (0, 0))
+                image = part.media_type is None or part.media_type.startswith("image/")
+                media[n] = (images + image, documents + (not image))
+                continue
+            for text in sent_texts(part):
+                texts.append(text)
+                owners.append(n)
+    totals = [[0, 0, 0, 0] for _ in entries]
+    cleaned = [clean(text) for text in texts]
+    for owner, text, tokens in zip(owners, cleaned, count(cleaned, threads=threads), strict=True):
+        sums = totals[owner]
+        if text.isascii():
+            utf8 = utf16 = plain = len(text)
+        else:
+            utf8 = len(text.encode())
+            utf16 = len(text.encode("utf-16-le")) // 2
+            plain = len(text.encode("ascii", "ignore"))
+        sums[0] += utf8
+        sums[1] += utf16
+        sums[2] += plain
+        sums[3] += tokens
+    return [
+        SizeVector(utf8, utf16, plain, *media.get(n, (0, 0)), tokens=tokens)
+        for n, (utf8, utf16, plain, tokens) in enumerate(totals)
+    ]
+
+
+def sent_texts(part: Part) -> tuple[str, ...]:
+    """The texts of a part that reach the model."""
+    if part.kind is PartKind.TOOL_CALL and part.tool:
+        return (part.tool, part.text) if part.text else (part.tool,)
+    return (part.text,) if part.text else ()
+
+
+def text_sizes(texts: Sequence[str]) -> list[SizeVector]:
+    """The size vector of each text."""
+    return sizes([(Part(PartKind.TEXT, text),) for text in texts])
+
+
+def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
+    """Tokens of texts by `meter`, for what measures texts that are not entries yet (drafts of summaries, files)."""
+    if meter.exact:
+        return count
+    return lambda texts: [meter.of(size) for size in text_sizes(texts)]
+
+
+def clean(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced by U+FFFD; the same object where nothing is wrong."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
