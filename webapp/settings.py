@@ -4,11 +4,16 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import django_stubs_ext
 from django.utils.csp import CSP
 from django.utils.translation import gettext_lazy as _
 
 from webapp import env
 from webapp.embedded import broker, data_dir, vocabularies
+
+# Django's classes take type parameters only in its stubs; this makes `models.Field[A, B]` hold at run time too. Here,
+# because the settings are read before any model is.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = data_dir.locate()
@@ -126,8 +131,9 @@ TIME_ZONE = env.text("PALIMPSEST_TIME_ZONE", "UTC")
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = env.text("PALIMPSEST_STATIC_ROOT") or BASE_DIR / "staticfiles"
-# Served straight from the checkout: there is no build step, and no collecting before the first start.
+# Only for a web server of one's own in front; without it WhiteNoise serves from the checkout.
+STATIC_ROOT = env.text("PALIMPSEST_STATIC_ROOT")
+# There is no build step, and no collecting before the first start.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 

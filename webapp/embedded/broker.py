@@ -33,27 +33,31 @@ def address(broker_url: str | None, database_url: str | None) -> Address:
             return Address(
                 broker_url, {"visibility_timeout": VISIBILITY_TIMEOUT, "unacked_restore_interval": 10, "socket_timeout": 30}
             )
-        if broker_url.startswith("pgmq"):
-            return Address(broker_url, pgmq_options(None), "postgresql" + broker_url.removeprefix("pgmq"))
+        if broker_url.startswith("pgmq://"):
+            return _on_postgres("postgresql" + broker_url.removeprefix("pgmq"))
         return Address(broker_url)
     if database_url is None:
         return Address("memory://")
     given = {key: value for key, value in conninfo_to_dict(database_url).items() if value is not None}
     given["dbname"] = f"{given.get('dbname', 'palimpsest')}{BROKER_SUFFIX}"
-    conninfo = make_conninfo(**{"connect_timeout": 5, **given})
-    # The URL is what logs and banners show; the options carry what a URL cannot (a socket's folder) and the password.
-    return Address(f"pgmq://localhost/{quote(str(given['dbname']))}", pgmq_options(conninfo), conninfo)
+    return _on_postgres(make_conninfo(**given))
 
 
-def pgmq_options(conninfo: str | None) -> dict[str, Any]:
-    """Give the options of kombu's pgmq transport. The SQL is laid by `lay`, so no server extension is asked for."""
+def _on_postgres(conninfo: str) -> Address:
+    """Name a broker that lies in a PostgreSQL database. The SQL is laid by `lay`; no server extension is asked for.
+
+    The URL is what logs and banners show; the options carry the password, and what a URL of kombu's cannot: a socket.
+    """
+    given = {key: value for key, value in conninfo_to_dict(conninfo).items() if value is not None}
+    full = make_conninfo(**{"connect_timeout": 5, **given})
     options: dict[str, Any] = {
         "init_extension": False,
         "visibility_timeout": VISIBILITY_TIMEOUT,
         "wait_time_seconds": 1,
         "polling_interval": 0.2,
+        "conn_string": full,
     }
-    return options if conninfo is None else {**options, "conn_string": conninfo}
+    return Address(f"pgmq://localhost/{quote(str(given.get('dbname', '')))}", options, full)
 
 
 def lay(conninfo: str) -> bool:

@@ -1,0 +1,165 @@
+"""What tests of more than one folder use: a real PostgreSQL, a real worker, a real browser, the shared recordings."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+# Tests write neither into the user's data folder nor into their agents'.
+SCRATCH = Path(tempfile.mkdtemp(prefix="palimpsest-tests-"))
+SCRATCH.chmod(0o755)
+os.environ["PALIMPSEST_DATA_DIR"] = str(SCRATCH / "data")
+(SCRATCH / "data").mkdir()
+
+from webapp.embedded import broker, postgres  # noqa: E402 -- after the data folder is named
+from webapp.embedded.data_dir import ProcessId  # noqa: E402 -- as above
+
+
+def start_database() -> postgres.Server | None:
+    """Start a server that is thrown away, unless the environment names one. Before Django reads its settings."""
+    if os.environ.get("DATABASE_URL"):
+        return None
+    server = postgres.Server.at(
+        SCRATCH / "pg",
+        password_file=SCRATCH / "password",
+        log=SCRATCH / "postgres.log",
+        options={**postgres.THROW_AWAY_OPTIONS, "shared_buffers": "128MB"},
+    )
+    server.start()
+    os.environ["DATABASE_URL"] = server.url()
+    return server
+
+
+DATABASE = start_database()
+BROKER = broker.address(os.environ.get("CELERY_BROKER_URL"), os.environ["DATABASE_URL"])
+if BROKER.conninfo is not None:
+    broker.lay(BROKER.conninfo)
+os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
+
+from django.conf import settings  # noqa: E402 -- after the database is named
+
+# pytest-django sets Django up once the settings are read, and not before.
+assert settings.DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the server and leave nothing behind."""
+    if DATABASE is not None:
+        DATABASE.stop(fast=False)
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Give the folder of recorded sessions of real agents; it is not part of the project, so it may be missing."""
+    folder = Path(os.environ.get("PALIMPSEST_SHARED_DATA") or CHECKOUT.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"the recorded sessions are not on this machine ({folder}; PALIMPSEST_SHARED_DATA names another)")
+    return folder
+
+
+@pytest.fixture
+def worker_environment(transactional_db: None) -> dict[str, str]:
+    """Give the environment of a process that works on the test's own database and broker."""
+    from django.db import connection  # noqa: PLC0415 -- the test's database is known only now
+
+    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 -- as above
+
+    name = str(connection.settings_dict["NAME"])
+    environment = {**os.environ, "DATABASE_URL": make_conninfo(os.environ["DATABASE_URL"], dbname=name)}
+    environment["CELERY_BROKER_URL"] = broker_url()
+    return environment
+
+
+def broker_url() -> str:
+    """Give the tests' broker as a URL, which the database's name would otherwise decide."""
+    given = os.environ.get("CELERY_BROKER_URL")
+    if given:
+        return given
+    return "pgmq" + _with_database(os.environ["DATABASE_URL"]).removeprefix("postgresql")
+
+
+def _with_database(url: str) -> str:
+    from urllib.parse import urlsplit  # noqa: PLC0415 -- its only use
+
+    parts = urlsplit(url)
+    return parts._replace(path=f"{parts.path}{broker.BROKER_SUFFIX}").geturl()
+
+
+@pytest.fixture
+def live_worker(worker_environment: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    """Run a real Celery worker (prefork, one child) on the test's database until the test ends."""
+    command = [sys.executable, "-m", "celery", "-A", "webapp", "worker", "--concurrency", "1", "--loglevel", "INFO"]
+    command += ["--queues", "ingest,compaction", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    worker = subprocess.Popen(
+        command, cwd=CHECKOUT, env=worker_environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        read_until(worker, " ready.")
+        yield worker
+    finally:
+        worker.terminate()
+        try:
+            worker.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
+        if worker.stdout is not None:
+            worker.stdout.close()
+
+
+def read_until(process: "subprocess.Popen[str]", words: str) -> list[str]:
+    """Read a process's output line by line until one contains `words`; fail with what it said if it ends before."""
+    assert process.stdout is not None
+    seen: list[str] = []
+    for line in process.stdout:
+        seen.append(line.rstrip())
+        if words in line:
+            return seen
+    pytest.fail(f"the process ended without saying {words!r}:\n" + "\n".join(seen))
+
+
+# -- the browser ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """Find Chromium. Without one the browser tests skip; where PALIMPSEST_REQUIRE_BROWSER is 1 that is a failure."""
+    found = os.environ.get("PALIMPSEST_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if found:
+        return found
+    reason = "no Chromium on this machine (PALIMPSEST_CHROMIUM names one)"
+    if os.environ.get("PALIMPSEST_REQUIRE_BROWSER") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def chromium(chromium_path: str) -> Iterator[Any]:
+    """Run one headless Chromium for all browser tests of this process."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- loaded only where a browser test runs
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path=chromium_path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+            + ["--disable-background-networking", "--disable-component-update"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """Open a fresh page in a context of its own."""
+    context = chromium.new_context(viewport={"width": 1360, "height": 900})
+    yield context.new_page()
+    context.close()
