@@ -1,0 +1,171 @@
+"""How pages write numbers, times and glyphs: thousands with a comma, minus as −, unknown as –, never a bare 0 for what is not known."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+register = template.Library()
+
+UNKNOWN = "–"
+
+
+@register.simple_tag
+def glyph(name: str, label: str = "", extra: str = "") -> SafeString:
+    """One glyph of the sprite. Without a label it is decoration; with one it is read out."""
+    if label:
+        return format_html(
+            '<svg class="glyph g-{} {}" role="img" aria-label="{}"><use href="#g-{}"></use></svg>', name, extra, label, name
+        )
+    return format_html('<svg class="glyph g-{} {}" aria-hidden="true"><use href="#g-{}"></use></svg>', name, extra, name)
+
+
+@register.simple_tag(takes_context=True)
+def nav_link(context: template.Context, name: str, words: str, *also: str) -> SafeString:
+    """A link of the top bar; nothing where the page does not exist. `also`: names of pages that stand under it."""
+    try:
+        href = reverse(name)
+    except NoReverseMatch:
+        return SafeString("")
+    match = getattr(context.get("request"), "resolver_match", None)
+    here = match is not None and match.view_name in (name, *also)
+    return format_html('<a href="{}"{}>{}</a>', href, format_html(' aria-current="page"') if here else "", words)
+
+
+@register.simple_tag
+def href(*names_and_args: Any, **kwargs: Any) -> str:
+    """The address of a page that may not exist; "" then. For links from one room to another."""
+    name, *args = names_and_args
+    try:
+        return reverse(name, args=args or None, kwargs=kwargs or None)
+    except NoReverseMatch:
+        return ""
+
+
+@register.filter
+def n(value: Any) -> str:
+    """An integer: 1,204 · −38 · – where it is not known."""
+    if value is None or value == "":
+        return UNKNOWN
+    return f"{int(value):,}".replace("-", "−")
+
+
+@register.filter
+def signed(value: Any) -> str:
+    """A difference: +1,204 · −38 · 0."""
+    if value is None or value == "":
+        return UNKNOWN
+    return f"{int(value):+,}".replace("-", "−") if value else "0"
+
+
+@register.filter
+def thousands(value: Any) -> str:
+    """A rounded figure for an axis: 350k · 1.2M."""
+    if value is None or value == "":
+        return UNKNOWN
+    number = float(value)
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if abs(number) >= size:
+            return f"{number / size:.1f}".rstrip("0").rstrip(".").replace("-", "−") + unit
+    return f"{number:.0f}".replace("-", "−")
+
+
+@register.filter
+def percent(value: Any) -> str:
+    """A share between 0 and 1: 62.1 %."""
+    if value is None or value == "":
+        return UNKNOWN
+    return f"{float(value) * 100:.1f} %".replace("-", "−")
+
+
+@register.filter
+def size(value: Any) -> str:
+    """Bytes: 5,968 bytes · 1.2 MB."""
+    if value is None or value == "":
+        return UNKNOWN
+    count = int(value)
+    if count < 100_000:
+        return ngettext("{count} byte", "{count} bytes", count).format(count=f"{count:,}")
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= scale:
+            return f"{count / scale:,.1f} {unit}"
+    return str(count)
+
+
+@register.filter
+def span(value: timedelta | float | None) -> str:
+    """A length of time: 7 h 12 min · 24 s · 3 d 2 h."""
+    if value is None:
+        return UNKNOWN
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    if seconds < 0:
+        return UNKNOWN
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = whole // 60
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+@register.filter
+def when(value: datetime | None) -> str:
+    """When something was, seen from today: 16:24 · yesterday · Fri 11 Sep · 11 Sep 2025."""
+    if value is None:
+        return UNKNOWN
+    local = timezone.localtime(value)
+    today = timezone.localdate()
+    day = local.date()
+    if day == today:
+        return f"{local:%H:%M}"
+    if day == today - timedelta(days=1):
+        return _("yesterday")
+    if today - timedelta(days=7) < day < today:
+        return f"{local:%a} {day.day} {local:%b}"
+    return day_of(day, today)
+
+
+@register.filter
+def moment(value: datetime | None) -> str:
+    """A day and a time: 14 Sep 2026, 09:12."""
+    if value is None:
+        return UNKNOWN
+    local = timezone.localtime(value)
+    return f"{local.day} {local:%b %Y, %H:%M}"
+
+
+@register.filter
+def clock(value: datetime | None) -> str:
+    """A time of day: 15:47."""
+    return UNKNOWN if value is None else f"{timezone.localtime(value):%H:%M}"
+
+
+@register.filter
+def clock_exact(value: datetime | None) -> str:
+    """A time of day to the second: 15:49:31."""
+    return UNKNOWN if value is None else f"{timezone.localtime(value):%H:%M:%S}"
+
+
+@register.filter
+def iso(value: datetime | None) -> str:
+    """For the datetime attribute of <time>."""
+    return "" if value is None else value.isoformat()
+
+
+def day_of(day: date, today: date) -> str:
+    return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
