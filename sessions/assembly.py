@@ -140,7 +140,7 @@ class Assembly:
             step,
             goal,
             line.offset,
-            len(line.raw) + (1 if line.ended else 0),
+            line.length,
             copied,
             digest_of(entry.role, entry.parts),
         )

@@ -16,12 +16,20 @@ from sessions.entries import Entry, Facts, Kind, Part, Role
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One record's exact bytes: split on 0x0A only. `raw` is without the line end; `ended` says whether one stood there."""
+    """One record's exact bytes: split on 0x0A only. `raw` is without the line end; `ended` says whether one stood there.
+
+    `beyond`: bytes of a line too long to be held that `raw` does not have; such a line is never given to a reader.
+    """
 
     offset: int
     raw: bytes
     ended: bool = True
     number: int = 0  # from 1, for messages
+    beyond: int = 0
+
+    @property
+    def length(self) -> int:
+        return len(self.raw) + self.beyond + (1 if self.ended else 0)
 
 
 @dataclass(frozen=True, slots=True)

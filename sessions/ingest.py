@@ -1,0 +1,402 @@
+"""Takes sources in: recognise, keep the bytes, read what is new, place, count, COPY, derive the native history. One file, one transaction.
+
+The same file twice changes nothing; a grown file costs what was appended; a rewritten one becomes a new revision beside the old.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO
+
+from django.db import connection, transaction
+from django.db.models import Q
+
+from sessions.adapters import TwoClaims, by_agent, claims
+from sessions.adapters.base import Adapter, Claim
+from sessions.derive import derive
+from sessions.discover import files_under
+from sessions.models import Session, SessionSource, Source
+from sessions.packing import MAGIC, ZstdError, unpacked
+from sessions.reading import read_chain
+from sessions.sourcebytes import content, digest_of_file, keep
+from sessions.store import clean
+
+HEAD = 64 * 1024
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of one file. `outcome`: added, grown, unchanged, same (its bytes are here under another name), rewritten, kept (a
+    sidecar), skipped, failed. `reason`: in words, where something was not taken or not as expected."""
+
+    path: str
+    outcome: str
+    reason: str = ""
+    agent: str | None = None
+    session: str | None = None
+    native_id: str | None = None
+    size: int = 0
+    entries: int = 0
+    added: int = 0
+    turns: int = 0
+    steps: int = 0
+    goals: int = 0
+    versions: int = 0
+    compactions: int = 0
+    malformed: int = 0
+    tokens: dict[str, int | None] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class _Same(Exception):
+    """The bytes are here already, under another name; rolls the keeping of them back."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.pk)
+        self.source = source
+
+
+def ingest_paths(
+    workspace: Any, paths: Iterable[Path], *, owner: Any = None, told: Callable[[Taken], None] = lambda taken: None
+) -> list[Taken]:
+    """Take in every file under `paths`; what became of each, in order. One bad file never stops the rest.
+
+    Sessions come before the sidecars that belong to them, and sources before those that continue them, whatever their names.
+    """
+    out: list[Taken] = []
+    later: list[Path] = []
+    for path in files_under(paths):
+        taken = take_file(workspace, path, owner=owner)
+        if taken.outcome == "waiting":
+            later.append(path)
+            continue
+        out.append(taken)
+        told(taken)
+    while later:
+        left: list[Path] = []
+        for path in later:
+            taken = take_file(workspace, path, owner=owner)
+            if taken.outcome == "waiting":
+                left.append(path)
+                continue
+            out.append(taken)
+            told(taken)
+        if len(left) == len(later):
+            for path in left:
+                taken = take_file(workspace, path, owner=owner, patient=False)
+                out.append(taken)
+                told(taken)
+            break
+        later = left
+    link_parents(workspace)
+    return out
+
+
+def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Taken:
+    """Take in one file. Never raises for what the file is or holds; errors of the database do come through."""
+    try:
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            modified = datetime.fromtimestamp(stat.st_mtime, UTC)
+            return take(workspace, str(path.absolute()), file, modified=modified, owner=owner, patient=patient)
+    except FileNotFoundError:
+        return Taken(str(path), "failed", "there is no such file")
+    except IsADirectoryError:
+        return Taken(str(path), "failed", "a folder, not a file")
+    except OSError as error:
+        return Taken(str(path), "failed", f"cannot be read: {error.strerror or error}")
+
+
+def take(
+    workspace: Any, path: str, file: BinaryIO, *, modified: datetime | None = None, owner: Any = None, patient: bool = True
+) -> Taken:
+    """Take in an open, seekable file under the name `path`.
+
+    `patient`: a source whose base, or a sidecar whose session, is not here yet is left with outcome "waiting"; else it is kept alone.
+    """
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    taken = Taken(path, "skipped", size=size)
+    if size == 0:
+        taken.reason = "an empty file"
+        return taken
+    raw_head = file.read(HEAD)
+    encoding = "zstd" if raw_head.startswith(MAGIC) else ""
+    name = PurePath(path)
+    try:
+        head = _unpacked_head(file) if encoding else raw_head
+        found = claims(PurePath(path.removesuffix(".zst")) if encoding else name, head)
+    except ZstdError as error:
+        taken.reason = f"a broken zstd file: {error}"
+        return taken
+    except TwoClaims as error:
+        taken.outcome, taken.reason = "failed", str(error)
+        return taken
+    if found is None:
+        taken.reason = "no records of an agent known here"
+        return taken
+    adapter, claim = found
+    taken.agent, taken.native_id = adapter.agent, claim.native_id
+    if claim.role not in Source.Role.values:
+        taken.reason = claim.reason or "not a session"
+        return taken
+    try:
+        with transaction.atomic():
+            _lock(workspace, adapter.agent, path)
+            _take_claimed(workspace, file, adapter, claim, taken, encoding, modified, owner, patient)
+    except _Same as same:
+        return _same(taken, same.source)
+    return taken
+
+
+def _take_claimed(
+    workspace: Any,
+    file: BinaryIO,
+    adapter: Adapter,
+    claim: Claim,
+    taken: Taken,
+    encoding: str,
+    modified: datetime | None,
+    owner: Any,
+    patient: bool,
+) -> None:
+    known = Source.objects.filter(workspace=workspace, agent=adapter.agent, path=taken.path, superseded=False).first()
+    if known is not None:
+        file.seek(0)
+        same_start = taken.size >= known.size and digest_of_file(file, known.size) == bytes(known.digest or b"")
+        if same_start and taken.size == known.size and known.adapter_version == adapter.version:
+            _unchanged(taken, known)
+            return
+        if same_start and known.role == Source.Role.SESSION and not encoding:
+            _grow(file, adapter, known, taken, modified)
+            return
+    base = _base(workspace, adapter, claim)
+    session = _owner(workspace, adapter, claim) if claim.role == Source.Role.SIDECAR else None
+    if patient and ((claim.base is not None and base is None) or (claim.role == Source.Role.SIDECAR and session is None)):
+        taken.outcome = "waiting"
+        return
+    source = Source(
+        workspace=workspace,
+        agent=adapter.agent,
+        adapter_version=adapter.version,
+        role=claim.role,
+        path=taken.path,
+        encoding=encoding,
+        native_id=clean(claim.native_id),
+        source_id=clean(claim.source_id),
+        owner_id=clean(claim.owner_id),
+        owner=session,
+        revision=known.revision + 1 if known else 1,
+        modified_at=modified,
+    )
+    source.save()
+    file.seek(0)
+    source.size, source.digest = keep(source, file, offset=0)
+    twin = (
+        Source.objects.filter(workspace=workspace, agent=adapter.agent, digest=source.digest, size=source.size, superseded=False)
+        .exclude(pk=source.pk)
+        .order_by("pk")
+        .first()
+    )
+    if twin is not None and known is None:
+        raise _Same(twin)
+    if known is not None:
+        Source.objects.filter(pk=known.pk).update(superseded=True)
+    taken.size = source.size
+    if claim.role == Source.Role.SIDECAR:
+        source.consumed = source.size
+        source.save()
+        taken.outcome = "kept"
+        if session is None:
+            taken.reason = "kept; the session it belongs to is not here yet"
+        else:
+            taken.session = str(session.pk)
+        return
+    session = Session(workspace=workspace, agent=adapter.agent, source=source, native_id=source.native_id, owner=owner)
+    source.save()
+    session.save()
+    if claim.base is not None and base is None:
+        session.problems = [f"continues {claim.base.native_id}, which is not here: its part of the history is missing"]
+        session.facts = {"waits_for": claim.base.native_id}
+    _write_chain(session, source, base, claim)
+    added = read_chain(session, adapter, modified=modified)
+    derive(session, adapter)
+    if known is not None:
+        taken.outcome = "rewritten"
+        taken.reason = "the file was rewritten; what was read before stays as an older revision"
+        Session.objects.filter(source=known).update(superseded_by=session)
+    else:
+        taken.outcome = "added"
+    _reread_waiting(workspace, adapter, source)
+    _adopt_sidecars(session)
+    report(taken, session, added)
+
+
+def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> None:
+    session = Session.objects.select_for_update().get(source=source)
+    file.seek(source.size)
+    source.size, source.digest = keep(source, file, offset=source.size)
+    source.modified_at = modified
+    if source.adapter_version == adapter.version:
+        added = read_chain(session, adapter, modified=modified)
+    else:
+        source.adapter_version = adapter.version
+        source.save()
+        added = reread(session, adapter)
+    derive(session, adapter)
+    taken.outcome = "grown" if added or source.size else "unchanged"
+    report(taken, session, added)
+
+
+def reread(session: Session, adapter: Adapter) -> int:
+    """Read a session again from the bytes kept, as if new; how many entries it has. Versions people made stay."""
+    before = session.entries_count
+    session.entries.all().delete()
+    session.steps.all().delete()
+    source = session.source
+    source.state = None
+    source.consumed = 0
+    source.save(update_fields=["state", "consumed"])
+    read_chain(session, adapter, modified=source.modified_at)
+    return max(0, session.entries_count - before)
+
+
+def _write_chain(session: Session, source: Source, base: Source | None, claim: Claim) -> None:
+    links: list[SessionSource] = []
+    if base is not None and claim.base is not None:
+        based = Session.objects.filter(source=base).first()
+        if based is not None:
+            links += [
+                SessionSource(session=session, source=link.source, until_offset=link.until_offset, copied=True)
+                for link in based.chain.order_by("position")
+            ]
+        else:
+            links.append(SessionSource(session=session, source=base, copied=True))
+        links[-1].until_offset = claim.base.until_offset
+    links.append(SessionSource(session=session, source=source))
+    for n, link in enumerate(links):
+        link.position = n
+    SessionSource.objects.filter(session=session).delete()
+    SessionSource.objects.bulk_create(links)
+
+
+def _reread_waiting(workspace: Any, adapter: Adapter, base: Source) -> None:
+    """Sessions that wait for this source as their base get its part of their history."""
+    if not base.source_id:
+        return
+    for session in Session.objects.filter(
+        workspace=workspace, agent=adapter.agent, facts__waits_for=base.source_id, superseded_by=None
+    ).select_related("source"):
+        head = next(iter(_content_head(session.source)), b"")
+        claim = adapter.claim(PurePath(session.source.path), head)
+        if claim is None or claim.base is None:
+            continue
+        session.problems, session.facts = [], {}
+        _write_chain(session, session.source, base, claim)
+        reread(session, adapter)
+        derive(session, adapter)
+
+
+def _content_head(source: Source) -> Iterator[bytes]:
+    yield from content(source, until=HEAD)
+
+
+def _adopt_sidecars(session: Session) -> None:
+    if session.native_id:
+        Source.objects.filter(
+            workspace_id=session.workspace_id,
+            agent=session.agent,
+            role=Source.Role.SIDECAR,
+            owner_id=session.native_id,
+            owner=None,
+        ).update(owner=session)
+
+
+def link_parents(workspace: Any) -> None:
+    """Point sessions to the sessions they were forked, spawned or continued from, as far as those are here."""
+    orphans = Session.objects.filter(workspace=workspace, parent=None, parent_native_id__isnull=False, superseded_by=None)
+    for session in orphans.select_related("source"):
+        near = os.path.dirname(os.path.dirname(session.source.path))
+        candidates = Session.objects.filter(
+            workspace=workspace, agent=session.agent, native_id=session.parent_native_id, superseded_by=None
+        ).exclude(pk=session.pk)
+        parent = candidates.filter(source__path__startswith=near).order_by("created_at").first() or candidates.order_by("created_at").first()
+        if parent is not None:
+            Session.objects.filter(pk=session.pk).update(parent=parent)
+
+
+def report(taken: Taken, session: Session, added: int) -> None:
+    """Fill in what is known of the session."""
+    taken.session = str(session.pk)
+    taken.native_id = session.native_id
+    taken.entries, taken.added = session.entries_count, added
+    taken.turns, taken.steps, taken.malformed = session.turns, session.steps_count, session.malformed
+    taken.tokens = dict(session.totals)
+    taken.goals = session.goals.filter(inferred=False).count()
+    taken.versions = session.versions.count()
+    taken.compactions = session.versions.filter(origin="native", kind__in=["compaction", "microcompaction"]).count()
+    taken.problems = list(session.problems)
+
+
+def _unchanged(taken: Taken, source: Source) -> None:
+    taken.outcome = "unchanged"
+    _told_of(taken, source)
+
+
+def _same(taken: Taken, source: Source) -> Taken:
+    taken.outcome = "same"
+    taken.reason = f"the same bytes are here already, from {source.path}"
+    _told_of(taken, source)
+    return taken
+
+
+def _told_of(taken: Taken, source: Source) -> None:
+    session = Session.objects.filter(Q(source=source)).first() or source.owner
+    if session is not None and source.role == Source.Role.SESSION:
+        report(taken, session, 0)
+    elif session is not None:
+        taken.session = str(session.pk)
+
+
+def _base(workspace: Any, adapter: Adapter, claim: Claim) -> Source | None:
+    if claim.base is None:
+        return None
+    return (
+        Source.objects.filter(workspace=workspace, agent=adapter.agent, source_id=claim.base.native_id, superseded=False)
+        .order_by("-pk")
+        .first()
+    )
+
+
+def _owner(workspace: Any, adapter: Adapter, claim: Claim) -> Session | None:
+    if claim.owner_id is None:
+        return None
+    return (
+        Session.objects.filter(workspace=workspace, agent=adapter.agent, native_id=claim.owner_id, superseded_by=None)
+        .order_by("created_at")
+        .first()
+    )
+
+
+def _unpacked_head(file: BinaryIO) -> bytes:
+    file.seek(0)
+    head = b""
+    for piece in unpacked(iter(lambda: file.read(HEAD), b"")):
+        head += piece
+        if len(head) >= HEAD:
+            break
+    return head[:HEAD]
+
+
+def _lock(workspace: Any, agent: str, path: str) -> None:
+    """One taker of a source at a time; held until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{workspace.pk}|{agent}|{path}"])

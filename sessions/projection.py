@@ -1,0 +1,128 @@
+"""What the model sees, from the database: a version's context, its hash and its tokens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db.models import Q
+
+from sessions.adapters import by_agent
+from sessions.contexts import Edit, Insert, Item, Replace, hidden_by, project
+from sessions.entries import Facts, SizeVector, digest_of
+from sessions.fields import to_multirange
+from sessions.meters.tokens import sizes
+from sessions.models import Entry, Session, Version
+from sessions.store import edits_of, item_of, visible_digests
+
+
+def version_at(session: Session, seq: int) -> Version | None:
+    """The native version in force when entry `seq` was written."""
+    natives = session.versions.filter(origin__in=[Version.Origin.NATIVE, Version.Origin.RECORDED], at_seq__lt=seq)
+    chain = {version.pk for version in ancestry(session.native_head)} if session.native_head else set()
+    return natives.filter(pk__in=chain).order_by("-at_seq", "-n").first() or session.versions.filter(n=0).first()
+
+
+def ancestry(version: Version | None) -> list[Version]:
+    """A version and all before it, oldest first, by one query for the session."""
+    if version is None:
+        return []
+    by_id = {row.pk: row for row in Version.objects.filter(session_id=version.session_id)}
+    chain: list[Version] = []
+    at: Version | None = by_id.get(version.pk)
+    while at is not None:
+        chain.append(at)
+        at = by_id.get(at.parent_id) if at.parent_id is not None else None
+    return chain[::-1]
+
+
+def context_items(
+    session: Session, version: Version | None = None, *, until_seq: int | None = None, edits: Sequence[Edit] | None = None
+) -> list[Item]:
+    """The context of a version (None: the one in force) as the agent would send it, item for item.
+
+    `until_seq`: as of that entry, it included. `edits`: project these instead of a stored version's (a preview).
+    """
+    if edits is None:
+        version = version or session.current
+        edits = edits_of(version) if version is not None else []
+    visible = Entry.objects.filter(session=session, sent=True)
+    hidden = hidden_by(edits)
+    if hidden:
+        visible = visible.extra(where=["NOT (%s::int4multirange @> seq)"], params=[to_multirange(hidden)])
+    if until_seq is not None:
+        visible = visible.filter(seq__lte=until_seq)
+    pins = set(session.pins.values_list("seq", flat=True))
+    rows = visible.order_by("seq").only(
+        "seq", "role", "kind", "parts", "turn", "step", "goal", "at", "utf8", "utf16", "ascii", "images", "documents", "tokens"
+    )
+    items = project((item_of(row) for row in rows.iterator(chunk_size=2000)), edits)
+    items = sized(items, edits)
+    if pins:
+        items = [replace(item, pinned=True) if item.seq in pins else item for item in items]
+    return by_agent(session.agent).wire(items, facts_of(session))
+
+
+def log_items(session: Session, until_seq: int) -> list[Item]:
+    """Every sent entry up to `until_seq`, hidden ones too: the transcript as it was written."""
+    rows = Entry.objects.filter(Q(session=session), sent=True, seq__lte=until_seq).order_by("seq")
+    return [item_of(row) for row in rows.iterator(chunk_size=2000)]
+
+
+def sized(items: Sequence[Item], edits: Sequence[Edit]) -> list[Item]:
+    """Items with the sizes of what edits replaced and inserted."""
+    changed = [n for n, item in enumerate(items) if item.masked or item.inserted]
+    vectors = sizes([items[n].parts for n in changed])
+    out = list(items)
+    for n, vector in zip(changed, vectors, strict=True):
+        out[n] = replace(items[n], sizes=vector)
+    return out
+
+
+def facts_of(session: Session) -> Facts:
+    """What the session's adapter learned of it, as an adapter takes it."""
+    return Facts(
+        native_id=session.native_id,
+        title=session.title or None,
+        cwd=session.cwd,
+        branch=session.branch,
+        agent_version=session.agent_version,
+        models=list(session.models_used),
+        window=session.window,
+        parent_native_id=session.parent_native_id,
+        parent_kind=session.parent_kind,
+        parent_call_id=session.parent_call_id,
+        extra=dict(session.facts),
+    )
+
+
+def measure(session_id: Any, edits: Sequence[Edit], until_seq: int | None = None) -> tuple[str, int]:
+    """Hash and o200k tokens of the context that `edits` make of the entries up to `until_seq`, without reading their text.
+
+    The hash runs over the projection before the agent's wiring, which is a function of it: equal hashes, equal contexts.
+    """
+    bodies = [edit for edit in edits if isinstance(edit, Insert | Replace)]
+    vectors: dict[int, SizeVector] = {id(edit): size for edit, size in zip(bodies, sizes([e.parts for e in bodies]), strict=True)}
+    replaced = {edit.seq: edit for edit in bodies if isinstance(edit, Replace)}
+    waiting = sorted((edit for edit in bodies if isinstance(edit, Insert)), key=lambda edit: edit.after)
+    hasher = hashlib.blake2b(digest_size=16)
+    tokens = 0
+    at = 0
+    for seq, digest, count in visible_digests(session_id, hidden_by(edits), until_seq):
+        while at < len(waiting) and waiting[at].after < seq:
+            hasher.update(digest_of(waiting[at].role, waiting[at].parts))
+            tokens += vectors[id(waiting[at])].tokens
+            at += 1
+        body = replaced.get(seq)
+        if body is None:
+            hasher.update(digest)
+            tokens += count
+        else:
+            hasher.update(b"masked" + digest_of(None, body.parts))
+            tokens += vectors[id(body)].tokens
+    for edit in waiting[at:]:
+        hasher.update(digest_of(edit.role, edit.parts))
+        tokens += vectors[id(edit)].tokens
+    return hasher.hexdigest(), tokens

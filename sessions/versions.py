@@ -1,0 +1,232 @@
+"""The verbs on versions: make one, move the head, undo, redo, roll back. Entries never change and nothing is deleted.
+
+Every verb takes the session's row lock for its own transaction, decides on what it then reads, and leaves an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+
+from sessions.contexts import Edit, Hide, Insert, Replace, hidden_by
+from sessions.entries import Kind
+from sessions.models import Entry, Event, Session, Version
+from sessions.projection import ancestry, measure
+from sessions.ranges import Ranges
+from sessions.store import edits_of, version_ranges, write_edits
+
+
+class Refused(Exception):
+    """What was asked cannot be done; the message says why and what stayed as it was. `code` is for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A head that moved. `kept`: entries that arrived after the version left and stay visible."""
+
+    session: Session
+    was: Version
+    now: Version
+    kept: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def locked(session_id: UUID) -> Session:
+    """The session's row, locked until the transaction ends. Take it before any lock on a run."""
+    return Session.objects.select_for_update().get(pk=session_id)
+
+
+def make(
+    session: Session,
+    *,
+    parent: Version | None,
+    edits: Sequence[Edit],
+    origin: str,
+    kind: str,
+    label: str,
+    at_seq: int,
+    facts: dict[str, Any] | None = None,
+    by: Any = None,
+    run: int | None = None,
+) -> Version:
+    """Write a version. The caller holds the session's lock and moves the head itself."""
+    hidden, masked = version_ranges(edits)
+    digest, tokens = measure(session.pk, edits, at_seq)
+    newest = session.versions.aggregate(n=Max("n"))["n"]
+    version = Version.objects.create(
+        session=session,
+        n=0 if newest is None else newest + 1,
+        parent=parent,
+        origin=origin,
+        kind=kind,
+        label=label,
+        at_seq=at_seq,
+        hidden=hidden,
+        masked=masked,
+        tokens=tokens,
+        content_hash=digest,
+        facts=facts or {},
+        by=by,
+        run=run,
+    )
+    write_edits(version, edits)
+    return version
+
+
+def set_head(session: Session, version: Version, *, by: Any, what: str, redo: list[int], facts: dict[str, Any] | None = None) -> None:
+    """Point the head at `version` and write the event. The caller holds the session's lock."""
+    was = session.current
+    session.head = None if version.pk == session.native_head_id else version
+    session.redo = redo
+    session.save(update_fields=["head", "redo"])
+    Event.objects.create(
+        workspace_id=session.workspace_id,
+        session=session,
+        who=by,
+        what=what,
+        facts={"from": was.n if was else None, "to": version.n, **(facts or {})},
+    )
+
+
+@transaction.atomic
+def undo(session_id: UUID, *, by: Any = None) -> Moved:
+    """Move the head to the parent of the version in force. Refused where that is the version as recorded."""
+    session = locked(session_id)
+    was = session.current
+    if was is None or was.parent is None:
+        raise Refused("nothing_to_undo", "There is nothing to undo: the session stands as it was recorded.")
+    now = was.parent
+    set_head(session, now, by=by, what="undone", redo=[*session.redo, was.pk])
+    return Moved(session, was, now, kept=arrived_after(session, was))
+
+
+@transaction.atomic
+def redo(session_id: UUID, *, by: Any = None) -> Moved:
+    """Move the head to where the last undo left it. Refused where nothing was undone since the last new version."""
+    session = locked(session_id)
+    was = session.current
+    if was is None or not session.redo:
+        raise Refused("nothing_to_redo", "There is nothing to redo: no undo since the last new version.")
+    *rest, last = session.redo
+    now = session.versions.get(pk=last)
+    set_head(session, now, by=by, what="redone", redo=rest)
+    return Moved(session, was, now, kept=arrived_after(session, now))
+
+
+@transaction.atomic
+def move_head(session_id: UUID, n: int, *, by: Any = None) -> Moved:
+    """Move the head to version `n`, wherever it stands."""
+    session = locked(session_id)
+    was = session.current
+    now = session.versions.filter(n=n).first()
+    if now is None or was is None:
+        raise Refused("no_such_version", f"This session has no version {n}; the head stays where it is.")
+    if now.pk == was.pk:
+        raise Refused("already_head", f"Version {n} is the head already.")
+    set_head(session, now, by=by, what="head_moved", redo=[])
+    return Moved(session, was, now, kept=arrived_after(session, now))
+
+
+@transaction.atomic
+def roll_back(
+    session_id: UUID, *, to_turn: int | None = None, to_entry: int | None = None, reason: str = "", by: Any = None
+) -> Moved:
+    """Make a version that hides everything after the end of a turn, or after an entry, and make it the head.
+
+    Where that point lies inside a fold, the history from before that fold comes back. Where it would part a call from its result,
+    the answer that made the call goes as well. Refused where nothing would go, or nothing would be left.
+    """
+    session = locked(session_id)
+    was = session.current
+    if was is None:
+        raise Refused("empty", "This session has no entries yet.")
+    point = _point(session, to_turn, to_entry)
+    base = next(
+        (v for v in reversed(ancestry(was)) if all(i.stands_for.spans[-1][1] - 1 <= point for i in _folds(v))),
+        ancestry(was)[0],
+    )
+    edits = edits_of(base)
+    point, notes = _whole_answer(session, point, hidden_by(edits))
+    last_seq = session.entries_count - 1
+    gone = Ranges.of([(point + 1, last_seq + 1)])
+    kept_edits: list[Edit] = [Hide(hidden_by(edits) | gone)]
+    kept_edits += [e for e in edits if isinstance(e, Replace) and e.seq <= point]
+    kept_edits += [e for e in edits if isinstance(e, Insert) and e.after <= point]
+    digest, _ = measure(session.pk, kept_edits, last_seq)
+    if digest == measure(session.pk, edits_of(was), last_seq)[0]:
+        raise Refused("nothing_to_roll_back", f"Nothing stands after entry {point}; the head stays v{was.n}.")
+    if not any(True for _ in _visible(session, hidden_by(kept_edits))):
+        raise Refused("nothing_left", f"Nothing would be left before entry {point}; the head stays v{was.n}.")
+    if base.pk != was.pk:
+        notes = (*notes, f"the point lies inside a fold: the history of v{base.n} came back")
+    where = f"turn {to_turn}" if to_turn is not None else f"entry {point}"
+    version = make(
+        session,
+        parent=was,
+        edits=kept_edits,
+        origin=Version.Origin.PERSON,
+        kind="rollback",
+        label=f"Roll back to {where}",
+        at_seq=last_seq,
+        facts={"point": point, "to_turn": to_turn, "reason": reason, "notes": list(notes)},
+        by=by,
+    )
+    set_head(session, version, by=by, what="rolled_back", redo=[], facts={"point": point, "reason": reason})
+    return Moved(session, was, version, notes=notes)
+
+
+def arrived_after(session: Session, version: Version) -> int:
+    """Sent entries that came after a version was made."""
+    return Entry.objects.filter(session=session, sent=True, seq__gt=version.at_seq).count() if version.at_seq >= 0 else 0
+
+
+def _folds(version: Version) -> list[Any]:
+    return [insertion for insertion in version.insertions.all() if insertion.stands_for]
+
+
+def _point(session: Session, to_turn: int | None, to_entry: int | None) -> int:
+    if (to_turn is None) == (to_entry is None):
+        raise Refused("usage", "Say either a turn or an entry to roll back to.")
+    if to_entry is not None:
+        if not 0 <= to_entry < session.entries_count:
+            raise Refused("no_such_entry", f"This session has entries 0 to {session.entries_count - 1}; {to_entry} is none of them.")
+        return to_entry
+    last = Entry.objects.filter(session=session, turn=to_turn).aggregate(seq=Max("seq"))["seq"]
+    if last is None:
+        raise Refused("no_such_turn", f"This session has turns 1 to {session.turns}; {to_turn} is none of them.")
+    return int(last)
+
+
+def _whole_answer(session: Session, point: int, hidden: Ranges) -> tuple[int, tuple[str, ...]]:
+    """The point moved back before an answer whose calls would lose their results, with a note saying so."""
+    sent = Entry.objects.filter(session=session, sent=True, seq__lte=point)
+    answered: set[str] = set()
+    recent = sent.filter(call_ids__isnull=False).order_by("-seq").values_list("seq", "kind", "step", "call_ids")[:400]
+    for seq, kind, step, calls in recent:
+        if seq in hidden:
+            continue
+        if kind == Kind.TOOL_RESULT:
+            answered.update(calls)
+        elif kind == Kind.TOOL_CALL and not answered.issuperset(calls):
+            if not Entry.objects.filter(session=session, sent=True, seq__gt=point, call_ids__contains=calls[:1]).exists():
+                continue  # never answered at all: rolling back does not part it from anything
+            first = sent.filter(step=step).order_by("seq").values_list("seq", flat=True).first() if step is not None else None
+            start = min(seq, seq if first is None else first)
+            return start - 1, (f"moved back to entry {start - 1}, so that no call stands without its result",)
+    return point, ()
+
+
+def _visible(session: Session, hidden: Ranges) -> Any:
+    for seq in Entry.objects.filter(session=session, sent=True).order_by("seq").values_list("seq", flat=True).iterator():
+        if seq not in hidden:
+            yield seq
+            return
