@@ -3,8 +3,10 @@
     secret_key          made once, readable by its owner only
     up.lock             held by the running `up`
     up.json             what that `up` is: address, processes; no secret in it
-    server.json         where the embedded cluster lies (it cannot always lie here, see embedded.postgres)
-    postgres/           the cluster
+    cluster             where the embedded cluster lies (it cannot always lie here, see embedded.shared)
+    postgres/           the cluster, where it can
+    server.lock         held while the server is started or stopped
+    server.users        held by everybody who uses it
     postgres.password   of the embedded server
     vocabularies/       tiktoken's files
     logs/               one file for each child of `up`
@@ -111,6 +113,8 @@ class UpState:
     url: str
     port: int
     database: str
+    embedded: bool
+    token: str
     children: dict[str, ProcessId] = field(default_factory=dict)
 
     def write(self, data_dir: Path) -> None:
@@ -126,6 +130,8 @@ class UpState:
                 url=str(raw["url"]),
                 port=int(raw["port"]),
                 database=str(raw["database"]),
+                embedded=bool(raw["embedded"]),
+                token=str(raw["token"]),
                 children={name: ProcessId(**child) for name, child in raw["children"].items()},
             )
         except (OSError, ValueError, KeyError, TypeError):

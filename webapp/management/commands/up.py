@@ -1,0 +1,26 @@
+"""`up`: run everything on this machine, and print where."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from webapp.supervisor import DEFAULT_PORT, Options, up
+
+
+class Command(BaseCommand):
+    help = "Start the database, the web server, a worker and the watcher; take in this machine's sessions; print a link."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--data-dir", help="folder for everything that is kept (default: the user's data folder)")
+        parser.add_argument("--port", type=int, help=f"port of the pages (default: {DEFAULT_PORT}, or the next free one)")
+        parser.add_argument("--no-discover", action="store_true", help="do not look for the sessions of this machine")
+        parser.add_argument("--open", action="store_true", help="open the pages in the browser")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        code = up(
+            Options(port=options["port"], discover=not options["no_discover"], open_browser=options["open"]),
+        )
+        if code:
+            raise CommandError("", returncode=code)
