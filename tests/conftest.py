@@ -20,7 +20,6 @@ os.environ["PALIMPSEST_DATA_DIR"] = str(SCRATCH / "data")
 (SCRATCH / "data").mkdir()
 
 from webapp.embedded import broker, postgres  # noqa: E402 -- after the data folder is named
-from webapp.embedded.data_dir import ProcessId  # noqa: E402 -- as above
 
 
 def start_database() -> postgres.Server | None:
@@ -69,9 +68,8 @@ def shared_data() -> Path:
 @pytest.fixture
 def worker_environment(transactional_db: None) -> dict[str, str]:
     """Give the environment of a process that works on the test's own database and broker."""
-    from django.db import connection  # noqa: PLC0415 -- the test's database is known only now
-
-    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 -- as above
+    from django.db import connection
+    from psycopg.conninfo import make_conninfo
 
     name = str(connection.settings_dict["NAME"])
     environment = {**os.environ, "DATABASE_URL": make_conninfo(os.environ["DATABASE_URL"], dbname=name)}
@@ -88,7 +86,7 @@ def broker_url() -> str:
 
 
 def _with_database(url: str) -> str:
-    from urllib.parse import urlsplit  # noqa: PLC0415 -- its only use
+    from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     return parts._replace(path=f"{parts.path}{broker.BROKER_SUFFIX}").geturl()
@@ -130,6 +128,10 @@ def read_until(process: "subprocess.Popen[str]", words: str) -> list[str]:
 # -- the browser ----------------------------------------------------------------------------------------------------
 
 
+CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+CHROMIUM_OPTIONS += ["--disable-background-networking", "--disable-component-update"]
+
+
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """Find Chromium. Without one the browser tests skip; where PALIMPSEST_REQUIRE_BROWSER is 1 that is a failure."""
@@ -145,13 +147,12 @@ def chromium_path() -> str:
 @pytest.fixture(scope="session")
 def chromium(chromium_path: str) -> Iterator[Any]:
     """Run one headless Chromium for all browser tests of this process."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- loaded only where a browser test runs
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=chromium_path,
-            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-            + ["--disable-background-networking", "--disable-component-update"],
+            args=CHROMIUM_OPTIONS,
         )
         yield browser
         browser.close()

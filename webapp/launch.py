@@ -183,15 +183,32 @@ def a_worker(data_dir: Path) -> Iterator[None]:
 
 def execute(arguments: list[str]) -> int:
     """Let Django run the command. Errors come up to `main`, which puts them into one line."""
-    from django.core.management import ManagementUtility, get_commands  # noqa: PLC0415 -- the environment is complete
+    if arguments[1:2] == ["up"] and not {"--help", "-h"} & set(arguments[2:]):
+        return execute_up(arguments)
+    import django  # noqa: PLC0415 -- only now is the environment that the settings read complete
+    from django.core.management import ManagementUtility, get_commands  # noqa: PLC0415 -- as above
 
     if len(arguments) > 1 and not arguments[1].startswith("-") and arguments[1] != "help":
         # With this option Django raises a command's error instead of printing it with the name of its class.
         arguments = [*arguments[:2], "--traceback", *(one for one in arguments[2:] if one != "--traceback")]
+        # The commands of apps are known only once the apps are.
+        django.setup()
         if arguments[1] not in get_commands():
             return complain(f"There is no command {arguments[1]!r}; `manage.py help` lists them.", code=2)
     ManagementUtility(arguments).execute()
     return 0
+
+
+def execute_up(arguments: list[str]) -> int:
+    """Run `up` before Django reads its settings: it is `up` that finds out which database they are to name."""
+    from webapp.management.commands.up import Command, options_from  # noqa: PLC0415 -- it imports this module
+    from webapp.supervisor import up  # noqa: PLC0415 -- as above
+
+    command = Command()
+    # Else a wrong option raises, as it should for callers in code, instead of printing the usage.
+    vars(command)["_called_from_command_line"] = True
+    parser = command.create_parser(arguments[0], "up")
+    return up(options_from(vars(parser.parse_args(arguments[2:]))))
 
 
 def in_words(error: Exception) -> str:

@@ -37,8 +37,8 @@ class WorkspaceMiddleware:
 
 def attach(request: HttpRequest, membership: Membership | None) -> None:
     """Put a membership and its workspace on the request."""
-    request.membership = membership  # type: ignore[attr-defined] -- set here, declared on the apps' typed requests
-    request.workspace = None if membership is None else membership.workspace  # type: ignore[attr-defined] -- as above
+    request.membership = membership  # type: ignore[attr-defined]  # set here, declared on the apps' typed requests
+    request.workspace = None if membership is None else membership.workspace  # type: ignore[attr-defined]  # as above
 
 
 def workspace(request: HttpRequest) -> dict[str, Any]:

@@ -31,14 +31,15 @@ def address(broker_url: str | None, database_url: str | None) -> Address:
     if broker_url is not None:
         if broker_url.startswith(("redis", "rediss", "valkey", "sentinel")):
             return Address(
-                broker_url, {"visibility_timeout": VISIBILITY_TIMEOUT, "unacked_restore_interval": 10, "socket_timeout": 30}
+                broker_url,
+                {"visibility_timeout": VISIBILITY_TIMEOUT, "unacked_restore_interval": 10, "socket_timeout": 30},
             )
         if broker_url.startswith("pgmq://"):
             return _on_postgres("postgresql" + broker_url.removeprefix("pgmq"))
         return Address(broker_url)
     if database_url is None:
         return Address("memory://")
-    given = {key: value for key, value in conninfo_to_dict(database_url).items() if value is not None}
+    given = {key: str(value) for key, value in conninfo_to_dict(database_url).items() if value is not None}
     given["dbname"] = f"{given.get('dbname', 'palimpsest')}{BROKER_SUFFIX}"
     return _on_postgres(make_conninfo(**given))
 
@@ -48,8 +49,8 @@ def _on_postgres(conninfo: str) -> Address:
 
     The URL is what logs and banners show; the options carry the password, and what a URL of kombu's cannot: a socket.
     """
-    given = {key: value for key, value in conninfo_to_dict(conninfo).items() if value is not None}
-    full = make_conninfo(**{"connect_timeout": 5, **given})
+    given = {key: str(value) for key, value in conninfo_to_dict(conninfo).items() if value is not None}
+    full = make_conninfo(**{"connect_timeout": "5", **given})
     options: dict[str, Any] = {
         "init_extension": False,
         "visibility_timeout": VISIBILITY_TIMEOUT,
@@ -57,7 +58,7 @@ def _on_postgres(conninfo: str) -> Address:
         "polling_interval": 0.2,
         "conn_string": full,
     }
-    return Address(f"pgmq://localhost/{quote(str(given.get('dbname', '')))}", options, full)
+    return Address(f"pgmq://localhost/{quote(given.get('dbname', ''))}", options, full)
 
 
 def lay(conninfo: str) -> bool:

@@ -1,15 +1,14 @@
 """The data folder: where it is, what lies in it, who holds it, and what a running `up` says of itself there.
 
-    secret_key          made once, readable by its owner only
-    up.lock             held by the running `up`
-    up.json             what that `up` is: address, processes; no secret in it
-    cluster             where the embedded cluster lies (it cannot always lie here, see embedded.shared)
-    postgres/           the cluster, where it can
-    server.lock         held while the server is started or stopped
-    server.users        held by everybody who uses it
-    postgres.password   of the embedded server
-    vocabularies/       tiktoken's files
-    logs/               one file for each child of `up`
+- `secret_key`: made once, readable by its owner only
+- `up.lock`: held by the running `up`
+- `up.json`: what that `up` is: address, processes; nothing in it opens a door
+- `cluster`: where the embedded cluster lies (it cannot always lie here, see embedded.shared)
+- `postgres/`: the cluster, where it can
+- `postgres.password`: of the embedded server
+- `server.lock`: held while the server is started or stopped; `server.users`: held by everybody who uses it
+- `vocabularies/`: tiktoken's files
+- `logs/`: one file for each child of `up`
 """
 
 import fcntl

@@ -98,7 +98,8 @@ def binaries(account: Account | None) -> Path:
 
 def walkable_state_folder(account: Account | None) -> Path:
     """Make a folder for the machine's state that `account` can reach: where state belongs, else among temporary files."""
-    for parent in (Path("/var/lib"), Path("/var/tmp"), Path(tempfile.gettempdir())):
+    temporary = Path("/var/tmp")  # noqa: S108 -- only a folder of ours within it, whose owner is checked, is used
+    for parent in (Path("/var/lib"), temporary, Path(tempfile.gettempdir())):
         folder = parent / "palimpsest"
         if not can_walk(account, parent):
             continue

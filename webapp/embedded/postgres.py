@@ -212,7 +212,11 @@ class Server:
         with self.log.open("ab") as log:
             self.process = self._popen(
                 "postgres",
-                ["-D", str(self.cluster), *(word for name, value in settings.items() for word in ("-c", f"{name}={value}"))],
+                [
+                    "-D",
+                    str(self.cluster),
+                    *(word for name, value in settings.items() for word in ("-c", f"{name}={value}")),
+                ],
                 stdout=log,
             )
 

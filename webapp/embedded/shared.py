@@ -85,5 +85,3 @@ def _lay(server: Server) -> None:
     conninfo = broker.address(None, server.url()).conninfo
     if conninfo is not None:
         broker.lay(conninfo)
-
-

@@ -72,7 +72,9 @@ def collect(path: Path) -> list[str]:
         except OSError as error:
             raise VocabularyError(f"The vocabulary {vocabulary.name} cannot be unpacked: {error}.") from error
         if hashlib.sha256(plain).hexdigest() != vocabulary.sha256:
-            raise VocabularyError(f"The vocabulary {vocabulary.name} is not the one tiktoken expects (SHA-256 differs).")
+            raise VocabularyError(
+                f"The vocabulary {vocabulary.name} is not the one tiktoken expects (SHA-256 differs)."
+            )
         # Written aside and moved: two processes that start together never read half a file.
         aside = path / f".{vocabulary.cache_name}.{os.getpid()}"
         aside.write_bytes(plain)
