@@ -1,0 +1,141 @@
+"""From what is in view to edits: what is hidden, which bodies are replaced, and what must be inserted out of its order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from sessions.adapters.base import Link, PartsOf
+from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace
+from sessions.entries import Kind, Part, PartKind, Role
+from sessions.ranges import Ranges
+
+CLEARED = "[Old tool result content cleared]"
+
+
+class Bodies:
+    """Bodies that are sent instead of recorded ones, and stretches of the conversation collapsed into a summary."""
+
+    def __init__(self, parts_of: PartsOf) -> None:
+        self._parts_of = parts_of
+        self.replaced: dict[int, tuple[Part, ...]] = {}
+        self.collapses: list[tuple[int, int, int]] = []  # mark, first and last entry it stands for
+
+    def clear(self, ids: Iterable[str], links: Sequence[Link], view: Sequence[int]) -> int:
+        """Blank the results of these calls that are in view; how many there were."""
+        return self._change({one: CLEARED for one in ids}, links, view)
+
+    def swap(self, replacements: Iterable[Part], links: Sequence[Link], view: Sequence[int]) -> int:
+        """Put these texts in place of the results of their calls."""
+        return self._change({part.call_id: part.text for part in replacements if part.call_id}, links, view)
+
+    def _change(self, texts: dict[str, str], links: Sequence[Link], view: Sequence[int]) -> int:
+        if not texts:
+            return 0
+        first = links[0].seq if links else 0
+        changed = 0
+        for seq in view:
+            link = links[seq - first]
+            if link.kind is not Kind.TOOL_RESULT or texts.keys().isdisjoint(link.call_ids):
+                continue
+            parts = self.replaced.get(seq) or self._parts_of(seq)
+            # Media of a cleared result go with it.
+            self.replaced[seq] = tuple(
+                _with_text(part, texts[part.call_id]) if part.call_id in texts and part.kind is PartKind.TOOL_RESULT else part
+                for part in parts
+                if not (part.kind is PartKind.MEDIA and part.call_id in texts)
+            )
+            changed += 1
+        return changed
+
+    def collapse(self, mark: int, view: Sequence[int], first: int, last: int) -> list[int] | None:
+        """Take a stretch out of view and put its mark there; None where the stretch is not in view."""
+        if first > last or not any(first <= seq <= last for seq in view):
+            return None
+        self.collapses.append((mark, first, last))
+        return self.collapsed(view)
+
+    def collapsed(self, view: Sequence[int]) -> list[int]:
+        """The view with every collapsed stretch replaced by the mark that holds its summary."""
+        out = list(view)
+        for mark, first, last in self.collapses:
+            at = next((n for n, seq in enumerate(out) if first <= seq <= last), None)
+            if at is not None:
+                rest = [seq for seq in out if not first <= seq <= last and seq != mark]
+                out = [*rest[:at], mark, *rest[at:]]
+        return out
+
+
+def edits_of(sent: Sequence[int], view: Sequence[int], bodies: Bodies, links: Sequence[Link], parts_of: PartsOf) -> tuple[Edit, ...]:
+    """The edits that make `view` of the entries `sent`: entries in file order stay, the others are hidden and inserted where they belong."""
+    first = links[0].seq if links else 0
+    sendable = set(sent)
+    stay = _rising([seq for seq in view if seq in sendable]) if any(seq not in sendable for seq in view) else _rising(view)
+    staying = set(stay)
+    hidden = _runs(sent, staying)
+    out: list[Edit] = [Hide(hidden)] if hidden else []
+    for seq in stay:
+        body = bodies.replaced.get(seq)
+        if body is not None:
+            out.append(Replace(seq, body))
+    stretches = {mark: (start, stop + 1) for mark, start, stop in bodies.collapses}
+    after = -1
+    for seq in view:
+        if seq in staying:
+            after = seq
+            continue
+        link = links[seq - first]
+        summary = link.kind in (Kind.SUMMARY, Kind.COMPACTION)
+        stands_for = hidden & Ranges.of([stretches.get(seq, (0, seq))]) if summary else Ranges()
+        parts = bodies.replaced.get(seq) or parts_of(seq)
+        if link.kind is Kind.COMPACTION:
+            parts = tuple(Part(PartKind.TEXT, part.text) for part in parts)
+        kind = InsertKind.SUMMARY if summary else InsertKind.MESSAGE
+        out.append(Insert(after, link.role or Role.USER, kind, parts, stands_for=stands_for, label="moved by the agent"))
+    return tuple(out)
+
+
+def _runs(sent: Sequence[int], staying: set[int]) -> Ranges:
+    """The sent entries that do not stay, as few spans as can be."""
+    spans: list[tuple[int, int]] = []
+    start = stop = -1
+    for seq in sent:
+        if seq in staying:
+            if start >= 0:
+                spans.append((start, stop + 1))
+                start = -1
+            continue
+        if start < 0:
+            start = seq
+        stop = seq
+    if start >= 0:
+        spans.append((start, stop + 1))
+    return Ranges.of(spans)
+
+
+def _rising(numbers: Sequence[int]) -> list[int]:
+    """The longest rising subsequence; the whole where it rises already."""
+    if all(one < other for one, other in zip(numbers, numbers[1:], strict=False)):
+        return list(numbers)
+    tops: list[int] = []
+    at: list[int] = []
+    before = [-1] * len(numbers)
+    for n, number in enumerate(numbers):
+        place = bisect_left(tops, number)
+        if place == len(tops):
+            tops.append(number)
+            at.append(n)
+        else:
+            tops[place], at[place] = number, n
+        before[n] = at[place - 1] if place else -1
+    out: list[int] = []
+    n = at[-1] if at else -1
+    while n >= 0:
+        out.append(numbers[n])
+        n = before[n]
+    out.reverse()
+    return out
+
+
+def _with_text(part: Part, text: str) -> Part:
+    return Part(part.kind, text, tool=part.tool, call_id=part.call_id, is_error=part.is_error)

@@ -1,0 +1,209 @@
+"""The tree of a transcript's records and the walk from a leaf to its root, as the agent does it when it loads a session.
+
+Records that carry a parent id form the tree. A repeated id means the last record that has it. A parent that is nowhere in the file is
+repaired to the nearest earlier record within five seconds; otherwise history ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessions.adapters.base import Link
+from sessions.entries import Kind
+
+_REPAIR_MS = 5_000
+_REPAIR_LOOK = 200  # earlier records that are looked at for a repair
+
+
+@dataclass(frozen=True, slots=True)
+class Relink:
+    """What a boundary says of kept records: `kept` in order, chained behind `anchor`. `lost`: an id was not found, so none is kept."""
+
+    anchor: int = -1
+    kept: tuple[int, ...] = ()
+    parents: Mapping[int, int] = field(default_factory=dict)  # of the kept ones, as they are chained
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The chain from root to leaf, in order of the chain. `phantom`: the id of a parent that is nowhere, where history was cut."""
+
+    nodes: list[int]
+    phantom: str | None = None
+    repaired: int = 0
+
+
+NO_RELINK = Relink()
+
+
+class Tree:
+    """Grows record by record; every question is answered for the records added so far. Nodes are numbered from 0 in file order."""
+
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.index: dict[str, int] = {}
+        self.talks: list[bool] = []  # user and assistant records
+        self.talk_above: list[int] = []  # the nearest such record at or above, -1 for none
+        self.loose_above: list[int] = []  # sent records that are neither, between that one and this
+        self.group: list[str | None] = []  # the answer a call, its siblings and its results belong to
+        self.by_response: dict[str, list[int]] = {}
+        self.results_of: dict[int, list[int]] = {}
+        self.children: dict[int, list[int]] = {}
+        self.visited = 0  # nodes walked so far: what the work costs
+
+    def add(self, link: Link) -> int:
+        node = len(self.links)
+        parent = self.index.get(link.native_parent, -1) if link.native_parent else -1
+        letter = link.facts.get("t")
+        talks = letter in ("u", "a")
+        self.links.append(link)
+        self.talks.append(talks)
+        above = self.talk_above[parent] if parent >= 0 else -1
+        self.talk_above.append(node if talks else above)
+        loose = self.loose_above[parent] if parent >= 0 and not talks else 0
+        self.loose_above.append(loose + (1 if link.sent and not talks else 0))
+        self.group.append(self._group(node, link, letter, above))
+        if letter == "a" and link.response_id:
+            self.by_response.setdefault(link.response_id, []).append(node)
+        if link.kind is Kind.TOOL_RESULT and above >= 0:
+            self.results_of.setdefault(above, []).append(node)
+        if not talks and parent >= 0:
+            self.children.setdefault(parent, []).append(node)
+        if link.native_id:
+            self.index[link.native_id] = node
+        return node
+
+    def _group(self, node: int, link: Link, letter: Any, above: int) -> str | None:
+        if letter == "a":
+            return link.response_id or f"#{node}"
+        if link.kind is Kind.TOOL_RESULT and above >= 0:
+            return self.group[above]
+        return None
+
+    def parent(self, node: int, relink: Relink = NO_RELINK) -> int:
+        """The node above, -1 at a root, -2 where the parent is nowhere and nothing is near enough to stand for it."""
+        if node in relink.parents:
+            return relink.parents[node]
+        wanted = self.links[node].native_parent
+        if not wanted:
+            return -1
+        found = self.index.get(wanted)
+        if found is None:
+            return self._repair(node)
+        if relink.kept and found == relink.anchor:
+            return relink.kept[-1]
+        return found
+
+    def _repair(self, node: int) -> int:
+        at = self.links[node].facts.get("ms")
+        if at is None:
+            return -2
+        for other in range(node - 1, max(node - 1 - _REPAIR_LOOK, -1), -1):
+            then = self.links[other].facts.get("ms")
+            if then is not None and 0 <= at - then <= _REPAIR_MS:
+                return other
+        return -2
+
+    def walk(self, leaf: int, relink: Relink = NO_RELINK, first: int = 0) -> Walk:
+        """From `leaf` up to the root, stopping at a cycle; nodes before `first` do not exist. Given from the root down."""
+        out: list[int] = []
+        seen: set[int] = set()
+        kept = set(relink.kept)
+        phantom = None
+        repaired = 0
+        node = leaf
+        while node >= 0 and node not in seen:
+            if node < first and node not in kept:
+                phantom = self.links[out[-1]].native_parent if out else None
+                break
+            seen.add(node)
+            out.append(node)
+            above = self.parent(node, relink)
+            if above == -2:
+                phantom = self.links[node].native_parent
+            elif above >= 0 and self.links[node].native_parent not in self.index and node not in relink.parents:
+                repaired += 1
+            node = above
+        self.visited += len(out)
+        out.reverse()
+        return Walk(out, phantom, repaired)
+
+    def relink_of(self, boundary: int) -> Relink:
+        """What the boundary keeps. All its ids must be there, else nothing is kept."""
+        facts = self.links[boundary].facts.get("boundary")
+        if not isinstance(facts, Mapping):
+            return NO_RELINK
+        if facts.get("keep"):
+            return self._listed(facts["keep"], facts.get("anchor"))
+        if facts.get("segment"):
+            return self._segment(*facts["segment"])
+        return NO_RELINK
+
+    def _listed(self, ids: Iterable[str], anchor_id: str | None) -> Relink:
+        kept: list[int] = []
+        for one in ids:
+            node = self.index.get(one)
+            if node is None:
+                return Relink(lost=True)
+            kept.append(node)
+        anchor = self.index.get(anchor_id) if anchor_id else None
+        if anchor is None or len(set(kept)) != len(kept) or anchor in kept:
+            return Relink(lost=True)
+        return Relink(anchor, tuple(kept), dict(zip(kept, [anchor, *kept], strict=False)))
+
+    def _segment(self, head_id: str | None, anchor_id: str | None, tail_id: str | None) -> Relink:
+        head, anchor, tail = (self.index.get(one) if one else None for one in (head_id, anchor_id, tail_id))
+        if head is None or anchor is None or tail is None:
+            return Relink(lost=True)
+        chain = self.walk(tail).nodes
+        if head not in chain or anchor in chain[chain.index(head) :]:
+            return Relink(lost=True)
+        kept = chain[chain.index(head) :]
+        return Relink(anchor, tuple(kept), dict(zip(kept, [anchor, *kept], strict=False)))
+
+    def siblings(self, chain: Iterable[int], first: int = 0) -> dict[int, list[int]]:
+        """By node of the chain: what belongs beside it though no path leads there. The other records of its answer, and their results."""
+        on_chain = set(chain)
+        last: dict[str, int] = {}
+        for node in on_chain:
+            response = self.links[node].response_id
+            if response and self.links[node].facts.get("t") == "a":
+                last[response] = max(node, last.get(response, -1))
+        out: dict[int, list[int]] = {}
+        for response, node in last.items():
+            for other in self.by_response[response]:
+                if other < first:
+                    continue
+                if other not in on_chain:
+                    out.setdefault(node, []).append(other)
+                for result in self.results_of.get(other, ()):
+                    if result not in on_chain and result >= first:
+                        out.setdefault(node, []).append(result)
+        return out
+
+    def hangers_on(self, leaf: int) -> list[int]:
+        """Records below the leaf that are neither the person's nor the assistant's: attachments, commands' output."""
+        out: list[int] = []
+        todo = [leaf]
+        seen = {leaf}
+        while todo:
+            for child in self.children.get(todo.pop(), ()):
+                if child not in seen:
+                    seen.add(child)
+                    out.append(child)
+                    todo.append(child)
+        return sorted(out)
+
+    def talk_at_or_above(self, node: int, relink: Relink = NO_RELINK) -> int:
+        """The nearest user or assistant record at or above `node`; `node` itself where there is none."""
+        seen: set[int] = set()
+        at = node
+        while at >= 0 and at not in seen:
+            if self.talks[at]:
+                return at
+            seen.add(at)
+            at = self.parent(at, relink)
+        return node
