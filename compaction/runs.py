@@ -1,0 +1,339 @@
+"""The verbs on runs: preview, request, execute, cancel, pick up what a dead worker left.
+
+A preview writes nothing. A run goes queued → running → completed, refused, failed or cancelled; only a completed one moved the head.
+Nothing here sends a message: `compaction.tasks` does, after the commit. Locks are taken in one order: session, then run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import Error, IntegrityError, connection, transaction
+from django.db.models.functions import Now
+
+from compaction import progress
+from compaction.landing import Stale, check_base, land
+from compaction.models import Run
+from compaction.plan import Status
+from compaction.preview import Preview, preview
+from compaction.progress import CancelAsked, Claim, Lost
+from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
+from compaction.strategies import by_id, strategies
+from compaction.strategies.base import BadParam, Strategy, settled
+from sessions.meters import DEFAULT
+from sessions.models import Session
+from sessions.versions import Refused, locked
+
+logger = logging.getLogger(__name__)
+
+SUMMARISERS = ("extractive", "llm")
+LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
+REFUSED_AS_FAILED = (Status.FAILED_PROVIDER, Status.FAILED_TOKEN_COUNT)
+"""Outcomes that are nobody's refusal but a failure of what the run needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be done, checked: everything a plan depends on besides the context."""
+
+    strategy: Strategy
+    params: Mapping[str, Any]
+    summariser: str = "extractive"
+    instructions: str = ""
+    pins: frozenset[int] = frozenset()
+    edited_summary: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The strategy as stored with a run: "hybrid:1"."""
+        return f"{self.strategy.id}:{self.strategy.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """A plan and all it leads to, with the base it was made on. `preview.digest` names it: a run with that digest does just this."""
+
+    session: Session
+    base: Base
+    choice: Choice
+    preview: Preview
+
+
+def choose(
+    *,
+    strategy: str,
+    params: Mapping[str, Any] | None = None,
+    summariser: str = "extractive",
+    instructions: str = "",
+    pins: Iterable[int] = (),
+    edited_summary: str | None = None,
+) -> Choice:
+    """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do."""
+    try:
+        found = by_id(strategy)
+    except KeyError:
+        known = ", ".join(strategies())
+        raise Refused("no_such_strategy", f"There is no strategy {strategy!r}; there are: {known}.") from None
+    try:
+        values = settled(found.params, params or {})
+    except BadParam as error:
+        raise Refused("bad_param", f"{found.id}: {error}.") from error
+    if summariser not in SUMMARISERS:
+        raise Refused("no_such_summariser", f"There is no summariser {summariser!r}; there are: {', '.join(SUMMARISERS)}.")
+    if summariser == "llm":
+        raise Refused("no_model", "No model is configured for summaries. The extractive summariser needs none: use that one.")
+    if edited_summary is not None and not edited_summary.strip():
+        raise Refused("bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it.")
+    return Choice(found, values, summariser, instructions.strip(), frozenset(pins), edited_summary)
+
+
+def preview_run(
+    session: Session,
+    *,
+    strategy: str,
+    params: Mapping[str, Any] | None = None,
+    summariser: str = "extractive",
+    instructions: str = "",
+    pins: Iterable[int] = (),
+    edited_summary: str | None = None,
+) -> Previewed:
+    """What a run asked for now would do to the context in force. Writes nothing: the transaction is read-only.
+
+    Raises Refused for a choice that cannot be made or a session without entries; a plan that could not land is no error but says so
+    in its status.
+    """
+    choice = choose(
+        strategy=strategy,
+        params=params,
+        summariser=summariser,
+        instructions=instructions,
+        pins=pins,
+        edited_summary=edited_summary,
+    )
+    with reading():
+        session = Session.objects.select_related("head", "native_head").get(pk=session.pk)
+        base = base_of(session)
+        return Previewed(session, base, choice, _previewed(session, base, choice))
+
+
+@transaction.atomic
+def request(
+    session_id: UUID,
+    *,
+    strategy: str,
+    params: Mapping[str, Any] | None = None,
+    summariser: str = "extractive",
+    instructions: str = "",
+    pins: Iterable[int] = (),
+    edited_summary: str | None = None,
+    by: Any = None,
+    expected_hash: str | None = None,
+    plan_digest: str | None = None,
+) -> Run:
+    """Store a run that starts from the context in force. Send it with `tasks.start(run)`.
+
+    `expected_hash`: the base of the preview that was looked at; `plan_digest`: its plan, which the run will not depart from. Refused
+    (run_is_live) while another run of the session is queued or running, (stale) where the context is no longer that of
+    `expected_hash`, and for a choice that cannot be made. Takes the session's lock.
+    """
+    choice = choose(
+        strategy=strategy,
+        params=params,
+        summariser=summariser,
+        instructions=instructions,
+        pins=pins,
+        edited_summary=edited_summary,
+    )
+    session = locked(session_id)
+    live = Run.objects.filter(session=session, state__in=Run.LIVE).first()
+    if live is not None:
+        raise Refused("run_is_live", f"Run {live.pk} of this session is still {live.state}. Wait for it, or cancel it.")
+    base = base_of(session)
+    if expected_hash is not None and expected_hash != base.content_hash:
+        raise Refused("stale", "The context has moved on since the preview; the head stays where it is. Preview again.")
+    try:
+        with transaction.atomic():
+            return Run.objects.create(
+                workspace_id=session.workspace_id,
+                session=session,
+                base=base.version,
+                base_hash=base.content_hash,
+                last_seq=base.last_seq,
+                strategy=choice.name,
+                params=dict(choice.params),
+                summariser=choice.summariser,
+                instructions=choice.instructions,
+                edited_summary=choice.edited_summary,
+                pins=sorted(choice.pins),
+                plan_digest=plan_digest,
+                meter=DEFAULT,
+                by=by,
+                heartbeat_at=Now(),
+            )
+    except IntegrityError as error:  # the constraint holds where the lock does not: a second door, never expected to be tried
+        raise Refused("run_is_live", "Another run of this session is queued or running.") from error
+
+
+def execute(run_id: int) -> None:
+    """Carry a queued run out, to its end. Does nothing where another worker has it or it has ended.
+
+    Errors of the database come through and leave the run to `pick_up_stale_runs`; every other error ends it as failed.
+    """
+    held = progress.claim(run_id)
+    if held is None:
+        logger.info("run %s: nothing to do, it is not queued", run_id)
+        return
+    with progress.heartbeat(held):
+        try:
+            _carry_out(held)
+        except Lost:
+            logger.warning("run %s: attempt %s is no longer wanted", run_id, held.attempt)
+        except CancelAsked:
+            held.end(Run.State.CANCELLED, status=Status.INTERRUPTED, reason="Cancelled; the head stays where it was.")
+
+
+def cancel(run_id: int) -> Run:
+    """Ask a run to stop: one that is queued ends now, one that is running before its next phase. Refused where it has ended."""
+    reason = "Cancelled before it started; the head stays where it was."
+    gone = Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(
+        state=Run.State.CANCELLED,
+        phase=Run.State.CANCELLED,
+        status=Status.INTERRUPTED,
+        reason=reason,
+        cancel_asked=True,
+        ended_at=Now(),
+    )
+    if not gone and not Run.objects.filter(pk=run_id, state=Run.State.RUNNING).update(cancel_asked=True):
+        run = Run.objects.get(pk=run_id)
+        raise Refused("run_has_ended", f"Run {run.pk} has ended already: {run.state}.")
+    progress.tell(run_id)
+    return Run.objects.get(pk=run_id)
+
+
+def fail(run_id: int, *, reason: str) -> bool:
+    """End a run that nobody works on as failed; False where somebody does or it has ended."""
+    ended = Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(
+        state=Run.State.FAILED, phase=Run.State.FAILED, status=Status.INTERRUPTED, reason=reason, ended_at=Now()
+    )
+    progress.tell(run_id)
+    return ended == 1
+
+
+def pick_up_stale_runs() -> list[int]:
+    """Settle the runs whose worker is gone; the ids of those to be sent again.
+
+    A run without a heartbeat for `stale_seconds()` is queued again, or ends: cancelled where that was asked, failed after
+    ATTEMPTS. A queued one that nobody took for long, while no worker works, is sent again: its message went down with a worker.
+    Each is settled by one statement, so that several callers at once settle it once.
+    """
+    late = progress.stale_seconds()
+    with connection.cursor() as cursor:
+        cursor.execute(_SETTLE, {"late": late, "attempts": progress.ATTEMPTS})
+        settled_runs = cursor.fetchall()
+        cursor.execute(_SEND_AGAIN, {"late": late, "long": late * 4})
+        waiting = [pk for (pk,) in cursor.fetchall()]
+    for pk, state in settled_runs:
+        logger.warning("run %s: its worker is gone; it is %s now", pk, state)
+        progress.tell(pk)
+    return [pk for pk, state in settled_runs if state == Run.State.QUEUED] + waiting
+
+
+def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str, str], None] = lambda phase, words: None) -> Preview:
+    """The one function behind preview and run: the same values in, the same plan out."""
+    told("snapshot", f"reading the context of v{base.version.n} up to entry {base.last_seq}")
+    pins = pins_of(session, choice.pins)
+    snapshot = snapshot_of(session, base, pins=pins)
+    return preview(
+        choice.strategy,
+        snapshot,
+        budget_of(session),
+        choice.params,
+        pins=pins,
+        edited_summary=choice.edited_summary,
+        instructions=choice.instructions,
+        told=told,
+    )
+
+
+def _carry_out(held: Claim) -> None:
+    run = held.run
+    result: Preview | None = None
+    try:
+        choice = _choice_of(run)
+        with reading():
+            session = Session.objects.select_related("head", "native_head").get(pk=run.session_id)
+            check_base(run, session)
+        result = _previewed(session, Base(run.base, run.last_seq, run.base_hash), choice, held.note)
+        if run.plan_digest is not None and run.plan_digest != result.digest:
+            raise Stale("The plan is no longer the one previewed. The head stays; preview again.")
+        if result.status not in LANDS:
+            failed = result.status in REFUSED_AS_FAILED
+            held.end(Run.State.FAILED if failed else Run.State.REFUSED, status=result.status, reason=result.reason, **_figures(result))
+            return
+        held.note("land", "writing the version and moving the head")
+        label = choice.strategy.label
+        land(held, edits=result.edits, status=result.status, label=label, **_figures(result))
+    except Refused as refusal:
+        held.end(Run.State.REFUSED, status=None, reason=str(refusal))
+    except Stale as stale:
+        held.end(Run.State.REFUSED, status=Status.STALE, reason=str(stale), **({} if result is None else _figures(result)))
+    except (Lost, CancelAsked, Error):
+        raise
+    except Exception as error:
+        logger.exception("run %s broke off", run.pk)
+        held.end(Run.State.FAILED, status=None, reason=f"The run broke off ({type(error).__name__}: {error}); the head stays where it was.")
+
+
+def _choice_of(run: Run) -> Choice:
+    """What was asked for. Refused where the strategy has changed since: its plan would be another."""
+    name, _, version = run.strategy.partition(":")
+    choice = choose(
+        strategy=name,
+        params=run.params,
+        summariser=run.summariser,
+        instructions=run.instructions,
+        pins=run.pins,
+        edited_summary=run.edited_summary,
+    )
+    if str(choice.strategy.version) != version:
+        raise Refused("strategy_changed", f"The run asked for {run.strategy}; this worker has {choice.name}. Ask for it again.")
+    return choice
+
+
+def _figures(result: Preview) -> dict[str, Any]:
+    """What a run's row says of its preview, also where it was refused."""
+    return {
+        "plan_digest": result.digest,
+        "tokens_before": result.tokens_before,
+        "tokens_after": result.tokens_after,
+        "report": result.to_json(),
+    }
+
+
+_LINE = (
+    "jsonb_build_array(jsonb_build_array("
+    "round(extract(epoch FROM clock_timestamp() - started_at)::numeric, 2), 'worker gone', 'no word from its worker'))"
+)
+_ENDS = "CASE WHEN cancel_asked THEN 'cancelled' WHEN attempts < %(attempts)s THEN 'queued' ELSE 'failed' END"
+_SETTLE = f"""
+    UPDATE compaction_run SET
+        state = {_ENDS}, phase = {_ENDS}, log = log || {_LINE}, heartbeat_at = clock_timestamp(),
+        status = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN 'interrupted' END,
+        reason = CASE
+            WHEN cancel_asked THEN 'Cancelled; the head stays where it was.'
+            WHEN attempts >= %(attempts)s THEN 'Its worker ended ' || attempts || ' times in the middle of it; the head stays where it was.'
+            ELSE '' END,
+        ended_at = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN clock_timestamp() END
+    WHERE state = 'running' AND heartbeat_at < clock_timestamp() - make_interval(secs => %(late)s)
+    RETURNING id, state
+"""  # noqa: S608 -- constants of this module
+_SEND_AGAIN = """
+    UPDATE compaction_run SET heartbeat_at = clock_timestamp()
+    WHERE state = 'queued' AND heartbeat_at < clock_timestamp() - make_interval(secs => %(long)s)
+      AND NOT EXISTS (SELECT 1 FROM compaction_run WHERE state = 'running' AND heartbeat_at > clock_timestamp() - make_interval(secs => %(late)s))
+    RETURNING id
+"""

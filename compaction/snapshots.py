@@ -1,0 +1,85 @@
+"""From rows to what a strategy works on: the context in force, frozen, and how large it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+
+from django.db import connection, transaction
+
+from compaction.plan import Budget, Snapshot
+from sessions.contexts import Item
+from sessions.meters import DEFAULT, by_id
+from sessions.meters.tokens import counter
+from sessions.models import Session, Version
+from sessions.projection import context_items, log_items, measure
+from sessions.store import edits_of
+from sessions.versions import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a run starts from, by name: the version in force, how far its context reached, and that context's hash."""
+
+    version: Version
+    last_seq: int
+    content_hash: str
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """A transaction that PostgreSQL itself keeps from writing; where it is the outermost, all of it sees one moment."""
+    outermost = not connection.in_atomic_block
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY" if outermost else "SET TRANSACTION READ ONLY")
+        yield
+
+
+def base_of(session: Session) -> Base:
+    """The base of a run that starts now. Refused for a session without entries."""
+    version = session.current
+    last_seq = session.entries_count - 1
+    if version is None or last_seq < 0:
+        raise Refused("empty", "This session has no entries yet: there is nothing to compact.")
+    return Base(version, last_seq, hash_at(session, version, last_seq))
+
+
+def hash_at(session: Session, version: Version, last_seq: int) -> str:
+    """Of the context that `version` makes of the entries up to `last_seq`."""
+    return measure(session.pk, edits_of(version), last_seq)[0]
+
+
+def pins_of(session: Session, also: Iterable[int] = ()) -> frozenset[int]:
+    """Entries to be kept word for word: those pinned in the session and those of this run."""
+    return frozenset(session.pins.values_list("seq", flat=True)) | frozenset(also)
+
+
+def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozenset(), meter: str = DEFAULT) -> Snapshot:
+    """The context of `base`, frozen, counted by `meter`. The whole transcript (`log`) is read only where a strategy asks for it."""
+    edits = edits_of(base.version)
+    items = context_items(session, base.version, until_seq=base.last_seq, edits=edits)
+    rule = by_id(meter)
+
+    @cache
+    def log() -> Sequence[Item]:
+        return tuple(log_items(session, base.last_seq))
+
+    return Snapshot(
+        items=tuple(replace(item, pinned=True) if item.seq in pins else item for item in items),
+        tokens=tuple(rule.of(item.sizes) for item in items),
+        last_seq=base.last_seq,
+        edits=tuple(edits),
+        ghosts=base.version.hidden,
+        pinned=pins,
+        log=log,
+        agent=session.agent,
+        cwd=session.cwd,
+    )
+
+
+def budget_of(session: Session, *, meter: str = DEFAULT) -> Budget:
+    """How large the session's context may be, as far as its records say."""
+    return Budget(meter=meter, count=counter(by_id(meter)), window=session.window)

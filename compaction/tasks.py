@@ -1,0 +1,79 @@
+"""Messages: a run is sent once its row is committed, and sent again where its worker died. The only module that knows Celery."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import connections, transaction
+from kombu.exceptions import OperationalError as BrokerError
+
+from compaction import progress, runs
+from compaction.models import Run
+from sessions.versions import Refused
+
+logger = logging.getLogger(__name__)
+
+UNREACHABLE = (BrokerError, psycopg.Error, OSError)  # what kombu and its pgmq transport raise where nobody answers
+
+
+@shared_task(name="compaction.execute")
+def execute(run_id: int) -> None:
+    """Carry a run out. May be delivered twice: the second does nothing."""
+    runs.execute(run_id)
+
+
+def submit(session_id: UUID, **choice: Any) -> Run:
+    """Request a run (arguments of `runs.request`) and send it. Refused as that is, and (broker_unreachable) where it cannot be sent."""
+    sweep()  # a run that died earlier may stand in the way of this one
+    run = runs.request(session_id, **choice)
+    start(run)
+    return run
+
+
+def start(run: Run) -> None:
+    """Send a requested run to the workers once the transaction around has committed.
+
+    Where the broker cannot be reached the run ends as failed, and Refused (broker_unreachable) says so.
+    """
+    transaction.on_commit(partial(_send_first, run.pk))
+
+
+def sweep() -> None:
+    """Settle the runs whose worker is gone and send again what is to be done again. Any process may, at any time."""
+    for run_id in runs.pick_up_stale_runs():
+        try:
+            execute.delay(run_id)
+        except UNREACHABLE as error:
+            logger.warning("run %s: cannot be sent again yet: %s", run_id, type(error).__name__)
+
+
+def _send_first(run_id: int) -> None:
+    try:
+        execute.delay(run_id)
+    except UNREACHABLE as error:
+        reason = "The broker cannot be reached, so no worker would learn of the run; the head stays where it was."
+        runs.fail(run_id, reason=reason)
+        raise Refused("broker_unreachable", f"Run {run_id} failed: {reason}") from error
+
+
+@worker_ready.connect
+def _watch_over_runs(sender: Any, **kwargs: Any) -> None:
+    """Every worker looks after the runs of all: at its start and then again and again, so that no other process has to."""
+    sender.timer.call_repeatedly(progress.heartbeat_seconds(), _sweep_quietly)
+    _sweep_quietly()
+
+
+def _sweep_quietly() -> None:
+    try:
+        sweep()
+    except Exception:  # the worker goes on; the next look may find the database back
+        logger.warning("cannot look after stale runs", exc_info=True)
+    finally:
+        # A child forked later must not inherit an open connection.
+        connections.close_all()
