@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import Error, IntegrityError, connection, transaction
@@ -19,7 +19,6 @@ from compaction import progress
 from compaction.landing import Stale, check_base, land
 from compaction.models import Run
 from compaction.plan import Status
-from compaction.preview import Preview, preview
 from compaction.progress import CancelAsked, Claim, Lost
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
 from compaction.strategies import by_id, strategies
@@ -27,6 +26,9 @@ from compaction.strategies.base import BadParam, Strategy, settled
 from sessions.meters import DEFAULT
 from sessions.models import Session
 from sessions.versions import Refused, locked
+
+if TYPE_CHECKING:
+    from compaction.preview import Preview
 
 logger = logging.getLogger(__name__)
 
@@ -244,6 +246,8 @@ def pick_up_stale_runs() -> list[int]:
 
 def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str, str], None] = lambda phase, words: None) -> Preview:
     """The one function behind preview and run: the same values in, the same plan out."""
+    from compaction.preview import preview  # noqa: PLC0415 -- until it stands
+
     told("snapshot", f"reading the context of v{base.version.n} up to entry {base.last_seq}")
     pins = pins_of(session, choice.pins)
     snapshot = snapshot_of(session, base, pins=pins)
