@@ -149,9 +149,8 @@ def _sent(item: Item, part: Part) -> Sent | None:
     role = str(part.role or item.role or "")
     match part.kind:
         case PartKind.TEXT:
-            kind = "context" if str(item.kind) == "context" else "text"
             role = "user" if role == Role.TOOL else role
-            return Sent(role, kind, part.text)
+            return Sent(role, "context" if _around(role, part.text) else "text", part.text)
         case PartKind.REASONING:
             return Sent(role, "reasoning", part.text)
         case PartKind.TOOL_CALL:
@@ -164,6 +163,22 @@ def _sent(item: Item, part: Part) -> Sent | None:
             return Sent(role, "other", _canonical(part.text))
         case _:
             return None
+
+
+# What the harness calls context: text that agents wrap around a conversation.
+_CONTEXT_OPENINGS = (
+    "<system-reminder>",
+    "<environment_context>",
+    "<permissions instructions>",
+    "<user_instructions>",
+    "<session_context>",
+    "<hook_context>",
+    "# AGENTS.md instructions",
+)
+
+
+def _around(role: str, text: str) -> bool:
+    return role in ("system", "developer") or text.lstrip().startswith(_CONTEXT_OPENINGS)
 
 
 def _blocks(raw: dict[str, Any]) -> Iterable[Sent]:

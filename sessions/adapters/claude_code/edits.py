@@ -19,14 +19,29 @@ class Bodies:
     def __init__(self, parts_of: PartsOf) -> None:
         self._parts_of = parts_of
         self.replaced: dict[int, tuple[Part, ...]] = {}
+        self._cleared: set[int] = set()
         self.collapses: list[tuple[int, int, int]] = []  # mark, first and last entry it stands for
 
     def clear(self, ids: Iterable[str], links: Sequence[Link], view: Sequence[int]) -> int:
         """Blank the results of these calls that are in view; how many there were."""
-        return self._change({one: CLEARED for one in ids}, links, view)
+        before = set(self.replaced)
+        changed = self._change(dict.fromkeys(ids, CLEARED), links, view)
+        self._cleared |= self.replaced.keys() - before
+        return changed
+
+    def forget_cleared(self) -> set[int]:
+        """Undo every clearing: it lives in the agent's memory only. The entries that get their own bodies back."""
+        for seq in self._cleared:
+            del self.replaced[seq]
+        cleared, self._cleared = self._cleared, set()
+        return cleared
 
     def swap(self, replacements: Iterable[Part], links: Sequence[Link], view: Sequence[int]) -> int:
         """Put these texts in place of the results of their calls."""
+        replacements = list(replacements)
+        wanted = {part.call_id for part in replacements}
+        first = links[0].seq if links else 0
+        self._cleared -= {seq for seq in self._cleared if not wanted.isdisjoint(links[seq - first].call_ids)}
         return self._change({part.call_id: part.text for part in replacements if part.call_id}, links, view)
 
     def _change(self, texts: dict[str, str], links: Sequence[Link], view: Sequence[int]) -> int:

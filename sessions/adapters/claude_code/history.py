@@ -221,7 +221,11 @@ class _Follower:
         leaf, by_bookmark = self._leaf()
         first = self.boundary if self.big and self.boundary >= 0 and not self._preserves() else 0
         view = self._seen_from(leaf, first)
+        cleared = self.bodies.forget_cleared()
         if view == self.view and not self.skipped:
+            if cleared and not cleared.isdisjoint(view):
+                label = "On resuming, the agent sends cleared tool results whole again"
+                self._emit("replacement", self.all[-1].seq, label, {"results": len(cleared.intersection(view))})
             return
         gone = set(self.view) - set(view)
         self.view = view
@@ -269,23 +273,15 @@ class _Follower:
 
 
 def _woven(chain: list[int], beside: Mapping[int, list[int]]) -> list[int]:
-    """The chain with the siblings put in, in file order wherever the chain itself is."""
+    """The chain with the siblings put in: in file order within every stretch in which the chain is in file order itself."""
     if not beside:
         return list(chain)
-    out: list[int] = []
-    waiting: list[int] = []
+    stretches: list[list[int]] = []
     before = -1
     for node in chain:
-        if waiting:
-            waiting.sort()
-            if node > before:
-                while waiting and waiting[0] < node:
-                    out.append(waiting.pop(0))
-            else:
-                out.extend(waiting)
-                waiting = []
-        out.append(node)
-        waiting.extend(beside.get(node, ()))
+        if node < before or not stretches:
+            stretches.append([])
+        stretches[-1].append(node)
+        stretches[-1].extend(beside.get(node, ()))
         before = node
-    out.extend(sorted(waiting))
-    return out
+    return [node for stretch in stretches for node in sorted(stretch)]
