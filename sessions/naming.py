@@ -11,7 +11,9 @@ from django.db.models import Q, QuerySet
 
 from sessions.models import Session
 
-NATIVE_PREFIX = 6  # characters of an agent's id from which a prefix names it; shorter ones are prefixes of our ids alone
+NATIVE_PREFIX = (
+    6  # characters of an agent's id from which a prefix names it; shorter ones are prefixes of our ids alone
+)
 SHORT = 8  # characters of our id that are printed; longer where that is not unique
 _LISTED = 8  # candidates that an error names
 

@@ -1,0 +1,160 @@
+"""What a window is: an agent's limits for one model and the thresholds that follow from them, each with its rule and source.
+
+A rule is one agent's arithmetic in one era. It turns a model's limits (C, I, O) and the person's settings (R and others) into named
+thresholds. Nothing here guesses: where a figure is not known, what depends on it is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Name(StrEnum):
+    """What is reached where a threshold lies."""
+
+    MASKING = "masking"  # old tool results are replaced by less
+    WARNING = "warning"  # the agent's screen warns
+    PREDICTIVE = "predictive"  # it compacts ahead, expecting the next results
+    COMPACTION = "compaction"  # it compacts before it sends
+    BLOCK = "block"  # it refuses to send
+    INPUT_LIMIT = "input_limit"  # the most a prompt may hold
+    TOTAL = "total"  # prompt and output together
+
+
+class Measure(StrEnum):
+    """What is held against a threshold."""
+
+    CONTEXT = "context"  # the last prompt, its output, and what came after it
+    TOOL_OUTPUT = "tool_output"  # results of tools that masking could take
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A model's limits in tokens, and who says so. None: not known (or, for `input`, no limit of its own)."""
+
+    model: str | None = None
+    context: int | None = None  # C
+    input: int | None = None  # I
+    output: int | None = None  # O
+    source: str = ""
+    date: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person may have set in the agent. None: not set, or not known."""
+
+    reserve: int | None = None  # R
+    window: int | None = None  # a smaller window to compact by (Claude Code)
+    percent: int | None = None  # of the effective window (Claude Code)
+    limit: int | None = None  # tokens at which to compact (Codex)
+    max_output: int | None = None  # in place of O
+    automatic: bool | None = None  # whether compaction happens by itself; None: the session does not say, taken as yes
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One limit. `formula` in the letters C, I, O, R, E; `acts`: whether the rule does something there, or the number only informs."""
+
+    name: Name
+    tokens: int
+    formula: str
+    measure: Measure = Measure.CONTEXT
+    acts: bool = True
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The agent's own display of a fill level, which is seldom what its runtime acts on."""
+
+    text: str  # as it is shown: "70%", "24% left"
+    numerator: int
+    denominator: int
+    counts: str
+
+
+type Draw = Callable[[Limits, Settings], Sequence[Threshold]]
+type Show = Callable[[Limits, int | None, int | None], Screen | None]
+"""Of limits, prompt and context (prompt and output) of the last step."""
+
+
+def _blank(limits: Limits, prompt: int | None, context: int | None) -> Screen | None:
+    return None
+
+
+def _as_it_is(window: int, agent_version: str | None) -> int:
+    return window
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One agent's arithmetic in one era.
+
+    `counts`: what it holds against its thresholds, in words; `meter`: the id of the meter by which it estimates what no usage says
+    yet; `recorded`: what the C of a window recorded in the session is (some agents record what is left of it).
+    """
+
+    id: str
+    agent: str
+    label: str
+    source: str
+    date: str
+    counts: str
+    meter: str
+    draw: Draw
+    show: Show = _blank
+    recorded: Callable[[int, str | None], int] = _as_it_is
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A rule applied to a model. `thresholds` in order of tokens; empty where C is not known (`unknown` says why)."""
+
+    rule: Rule
+    limits: Limits
+    settings: Settings
+    thresholds: tuple[Threshold, ...]
+    unknown: str | None = None
+
+    @property
+    def total(self) -> int | None:
+        """The total window, C."""
+        return self.limits.context
+
+    @property
+    def input_limit(self) -> int | None:
+        return self.tokens_at(Name.INPUT_LIMIT)
+
+    @property
+    def compaction(self) -> int | None:
+        return self.tokens_at(Name.COMPACTION)
+
+    @property
+    def output_limit(self) -> int | None:
+        """The most tokens of one answer: O, or what the person set in its place."""
+        return self.limits.output if self.settings.max_output is None else self.settings.max_output
+
+    def at(self, name: Name) -> Threshold | None:
+        return next((one for one in self.thresholds if one.name is name), None)
+
+    def tokens_at(self, name: Name) -> int | None:
+        threshold = self.at(name)
+        return None if threshold is None else threshold.tokens
+
+
+def window(rule: Rule, limits: Limits, settings: Settings = Settings()) -> Window:
+    """The window of a model by a rule."""
+    if limits.context is None:
+        model = f"the window of {limits.model!r} is not known" if limits.model else "the session names no model"
+        return Window(rule, limits, settings, (), f"No thresholds: {model}, and the session records none.")
+    drawn = [one for one in rule.draw(limits, settings) if one.tokens > 0]
+    return Window(rule, limits, settings, tuple(sorted(drawn, key=lambda one: one.tokens)))
+
+
+def shown_percent(part: int, whole: int) -> int:
+    """A percentage as screens round it: half up."""
+    return (200 * part + whole) // (2 * whole)
