@@ -19,6 +19,7 @@ SCRATCH.chmod(0o755)
 os.environ["PALIMPSEST_DATA_DIR"] = str(SCRATCH / "data")
 (SCRATCH / "data").mkdir()
 
+from tests.processes import read_until  # noqa: E402 -- as below
 from webapp.embedded import broker, postgres  # noqa: E402 -- after the data folder is named
 
 
@@ -112,17 +113,6 @@ def live_worker(worker_environment: dict[str, str]) -> Iterator["subprocess.Pope
             worker.wait()
         if worker.stdout is not None:
             worker.stdout.close()
-
-
-def read_until(process: "subprocess.Popen[str]", words: str) -> list[str]:
-    """Read a process's output line by line until one contains `words`; fail with what it said if it ends before."""
-    assert process.stdout is not None
-    seen: list[str] = []
-    for line in process.stdout:
-        seen.append(line.rstrip())
-        if words in line:
-            return seen
-    pytest.fail(f"the process ended without saying {words!r}:\n" + "\n".join(seen))
 
 
 # -- the browser ----------------------------------------------------------------------------------------------------

@@ -213,7 +213,7 @@ class Supervisor:
 
     def _web(self) -> Child:
         # A browser's open event streams would hold the server for good; after two seconds they are cut.
-        options = ["--interface", "asgi", "--host", HOST, "--port", str(self.port), "--workers-kill-timeout", "2"]
+        options = ["--interface", "asginl", "--host", HOST, "--port", str(self.port), "--workers-kill-timeout", "2"]
         return self._child("web server", "-m", "granian", *options, "webapp.asgi:application", patience=5)
 
     def _worker(self) -> Child:
@@ -302,6 +302,7 @@ class Supervisor:
             say(f"The database ended; it is started again. Its log: {self.server.log}")
             self.server.stop()
             self.server.start()
+            say("The database is back.")
         for child in self.children:
             line = child.look_after()
             if line is not None:

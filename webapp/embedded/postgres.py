@@ -131,7 +131,7 @@ class Server:
         """
         self._make_cluster()
         if self.postmaster is None:
-            (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+            self._clear_leftovers()
             self._spawn()
         try:
             self._wait_until_ready()
@@ -162,6 +162,13 @@ class Server:
         """Collect our child if it has ended; poll, never wait: a wait here could block for good inside a signal."""
         if self.process is not None and self.process.poll() is not None:
             self.process = None
+
+    def _clear_leftovers(self) -> None:
+        """Remove what a killed server left. It would refuse to start while its old number is not free, and where nobody
+        collects the dead (a container without an init) that is for good. The caller knows that no server runs.
+        """
+        for path in [self.cluster / "postmaster.pid", *self.cluster.glob(".s.PGSQL.*")]:
+            path.unlink(missing_ok=True)
 
     def _make_cluster(self) -> None:
         if (self.cluster / "PG_VERSION").exists():
