@@ -192,7 +192,7 @@ def _take_claimed(
         encoding=encoding,
         native_id=clean(claim.native_id),
         source_id=clean(claim.source_id),
-        owner_id=clean(claim.owner_id),
+        owner_native_id=clean(claim.owner_id),
         owner=session,
         revision=known.revision + 1 if known else 1,
         modified_at=modified,
@@ -315,7 +315,7 @@ def _adopt_sidecars(session: Session) -> None:
             workspace_id=session.workspace_id,
             agent=session.agent,
             role=Source.Role.SIDECAR,
-            owner_id=session.native_id,
+            owner_native_id=session.native_id,
             owner=None,
         ).update(owner=session)
 

@@ -30,7 +30,7 @@ class Source(models.Model):
     encoding = models.TextField(default="", help_text="zstd where the file is compressed; offsets of entries are those of what it holds")
     native_id = models.TextField(null=True)
     source_id = models.TextField(null=True, help_text="how other sources name this one")
-    owner_id = models.TextField(null=True, help_text="native id of the session a sidecar belongs to")
+    owner_native_id = models.TextField(null=True, help_text="native id of the session a sidecar belongs to")
     owner = models.ForeignKey("Session", models.SET_NULL, null=True, related_name="sidecars")
     revision = models.IntegerField(default=1)
     superseded = models.BooleanField(default=False)
