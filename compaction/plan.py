@@ -44,7 +44,8 @@ class Snapshot:
 
     `items`: as the agent would send them (paired, in order). `tokens`: of each item by the run's meter, same order. `ghosts`: what the
     version already hides. `pinned`: entries that must stay word for word. `log`: all sent entries of the active path up to the
-    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded.
+    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded. `recorded`: tokens of the
+    log, where the shell has the sum at hand: defaults scale with it, since it stays the same whatever a version hides.
     """
 
     items: tuple[Item, ...]
@@ -56,6 +57,7 @@ class Snapshot:
     log: Callable[[], Sequence[Item]] = lambda: ()
     agent: str = ""
     cwd: str | None = None
+    recorded: int | None = None
 
     @property
     def total(self) -> int:
@@ -65,7 +67,8 @@ class Snapshot:
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How large a context may be. `window`: the model's, in tokens; `threshold`: where the session's own agent compacts (None: not
-    known). `count` is the run's meter, named `meter`."""
+    known). `count` is the run's meter, named `meter`.
+    """
 
     meter: str
     count: Count
@@ -92,8 +95,8 @@ class SummaryAsk:
 class FilesAsk:
     """Give back the newest state of files the session worked on, most recently used first.
 
-    `each` and `total` are token budgets, `count` the largest number of files; `without`: paths whose newest content is in the kept
-    part already.
+    `each` and `total` are token budgets, `count` the largest number of files; `without`: paths not to give back. `kept`: entries that
+    stay word for word; a file that can be read off them alone is not repeated.
     """
 
     key: str
@@ -101,6 +104,7 @@ class FilesAsk:
     each: int
     total: int
     without: frozenset[str] = frozenset()
+    kept: Ranges = Ranges()
 
 
 type Ask = SummaryAsk | FilesAsk
@@ -132,7 +136,8 @@ class SummaryAnswer:
 @dataclass(frozen=True, slots=True)
 class FileState:
     """A file as the transcript last knew it. `cut`: tokens left out at the budget, 0 when whole. `known_lines`: line numbers known
-    (half-open, from 1) when only parts were ever read; empty = the whole file is known."""
+    (half-open, from 1) when only parts were ever read; empty = the whole file is known.
+    """
 
     path: str
     text: str
@@ -144,8 +149,11 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class FilesAnswer:
+    """`left_out`: paths that would have been next and are not given, each with the reason in words."""
+
     key: str
     files: tuple[FileState, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 type Answer = SummaryAnswer | FilesAnswer
@@ -155,7 +163,8 @@ type Answer = SummaryAnswer | FilesAnswer
 class Plan:
     """What a strategy will do. `masks`: seq → placeholder text of its results; `fold`: entries to hide behind the summary.
 
-    `after`: the entry behind which the summary goes. `status` other than completed/pruned_only: nothing will be done, `reason` says
+    `absorb`: insertions of the base version, by their number among its insertions, that go with the fold (an earlier summary, re-injected
+    files). `after`: the entry behind which the summary goes, `files_after` that of the files. `status` other than completed/pruned_only: nothing will be done, `reason` says
     why. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
     """
 
@@ -164,7 +173,9 @@ class Plan:
     reason: str = ""
     masks: Mapping[int, str] = field(default_factory=dict)
     fold: Ranges = Ranges()
+    absorb: tuple[int, ...] = ()
     after: int = -1
+    files_after: int = -1
     asks: tuple[Ask, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from compaction.patches import parse_patch
 from sessions.entries import Part
 
 
@@ -96,34 +97,17 @@ class Call:
     def argument(self) -> str:
         """What the call is about, on one line: path, command, pattern, …"""
         if self.kind is ToolKind.PATCH:
-            return (
-                ", ".join(change.path for change in parse_patch(self.patch or self.raw))
-                or "patch"
-            )
+            return ", ".join(change.path for change in parse_patch(self.patch or self.raw)) or "patch"
         if self.command:
             return one_line(self.command)
         args = self.args or {}
         found = self.path or next(
-            (
-                str(args[name])
-                for name in _MAIN
-                if isinstance(args.get(name), str) and args[name]
-            ),
+            (str(args[name]) for name in _MAIN if isinstance(args.get(name), str) and args[name]),
             None,
         )
-        if (
-            found
-            and self.kind is ToolKind.SEARCH
-            and isinstance(args.get("pattern"), str)
-            and args["pattern"] != found
-        ):
+        if found and self.kind is ToolKind.SEARCH and isinstance(args.get("pattern"), str) and args["pattern"] != found:
             return one_line(f"{args['pattern']} in {found}")
-        return one_line(
-            found
-            or next(
-                (str(v) for v in args.values() if isinstance(v, str) and v), self.raw
-            )
-        )
+        return one_line(found or next((str(v) for v in args.values() if isinstance(v, str) and v), self.raw))
 
     @property
     def values(self) -> str:
@@ -147,9 +131,7 @@ def understand(part: Part, seq: int | None = None) -> Call:
         ToolKind.OTHER,
     )
     if tool.startswith("mcp__") and kind in PROTECTED:
-        kind = (
-            ToolKind.OTHER
-        )  # a server's tool that happens to be called "task" is no plan of the agent's
+        kind = ToolKind.OTHER  # a server's tool that happens to be called "task" is no plan of the agent's
     call = Call(tool, kind, part.text, args, call_id=part.call_id, seq=seq)
     if args is None:
         if kind is ToolKind.PATCH:
@@ -158,38 +140,26 @@ def understand(part: Part, seq: int | None = None) -> Call:
             call.command = part.text
         return call
     call.path = next(
-        (
-            args[name]
-            for name in _PATHS
-            if isinstance(args.get(name), str) and args[name]
-        ),
+        (args[name] for name in _PATHS if isinstance(args.get(name), str) and args[name]),
         None,
     )
     if kind is ToolKind.RUN:
         _understand_command(call, args)
     elif kind is ToolKind.PATCH:
         call.patch = next(
-            (
-                v
-                for v in (args.get("input"), args.get("patch"), args.get("command"))
-                if isinstance(v, str)
-            ),
+            (v for v in (args.get("input"), args.get("patch"), args.get("command")) if isinstance(v, str)),
             part.text,
         )
     elif kind is ToolKind.EDIT and isinstance(args.get("command"), str):
         verb = args["command"]
-        call.kind = {"view": ToolKind.READ, "create": ToolKind.WRITE}.get(
-            verb, ToolKind.EDIT
-        )
+        call.kind = {"view": ToolKind.READ, "create": ToolKind.WRITE}.get(verb, ToolKind.EDIT)
     return call
 
 
 def _understand_command(call: Call, args: dict[str, Any]) -> None:
     command = next((args[name] for name in _COMMANDS if args.get(name)), None)
     action = args.get("action")
-    if command is None and isinstance(
-        action, dict
-    ):  # Codex's local_shell wraps it once more
+    if command is None and isinstance(action, dict):  # Codex's local_shell wraps it once more
         command = action.get("command")
     if isinstance(command, list):
         words = [str(word) for word in command]
@@ -237,7 +207,7 @@ class Output:
 
 
 _CLAUDE_EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\n?")
-_CODEX_EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d+)$", re.M)
+_CODEX_EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d+)$", re.MULTILINE)
 
 
 def output_of(part: Part) -> Output:
@@ -271,11 +241,11 @@ _ERROR = re.compile(
     r"\b(?:error|errors|err|exception|panic(?:ked)?|fatal|fail(?:ed|ure|s)?|traceback|denied|refused|undefined|unresolved|cannot|can't|"
     r"not found|no such|unexpected|invalid|abort(?:ed)?|assert\w*|segmentation|timed? ?out|killed|conflict)\b|[A-Z]\w*(?:Error|Exception)\b"
     r"|\bE\d{3,5}\b|\u9519\u8bef|\u5931\u8d25|\u5f02\u5e38|\u65e0\u6cd5|\u4e0d\u5b58\u5728|^FAIL|^E  ",
-    re.I | re.M,
+    re.IGNORECASE | re.MULTILINE,
 )
-_NAMED_ERROR = re.compile(r"^[\w.]*(?:Error|Exception)\b.{0,300}", re.M)
+_NAMED_ERROR = re.compile(r"^[\w.]*(?:Error|Exception)\b.{0,300}", re.MULTILINE)
 _TAGS = re.compile(r"</?tool_use_error>|\x1b\[[0-9;]*m")
-_ZERO = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed|issues?|warnings?)\b", re.I)
+_ZERO = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed|issues?|warnings?)\b", re.IGNORECASE)
 
 
 def error_lines(text: str, most: int = 2) -> list[str]:
@@ -283,21 +253,14 @@ def error_lines(text: str, most: int = 2) -> list[str]:
     body = _TAGS.sub("", text[:60_000])
     found: list[str] = []
     if "Traceback (most recent call last)" in body:
-        found.extend(
-            match[0].strip() for match in list(_NAMED_ERROR.finditer(body))[-1:]
-        )
+        found.extend(match[0].strip() for match in list(_NAMED_ERROR.finditer(body))[-1:])
     at = 0
     while len(found) < most and (match := _ERROR.search(body, at)):
         start = body.rfind("\n", 0, match.start()) + 1
         stop = body.find("\n", match.end())
         stop = len(body) if stop < 0 else stop
         line = body[start:stop].strip()
-        if (
-            line
-            and line not in found
-            and not line.startswith("Traceback (most")
-            and not _ZERO.search(line)
-        ):
+        if line and line not in found and not line.startswith("Traceback (most") and not _ZERO.search(line):
             found.append(line)
         at = stop
     if not found:
@@ -306,101 +269,14 @@ def error_lines(text: str, most: int = 2) -> list[str]:
 
 
 _VOLATILE = re.compile(
-    r"0x[0-9a-f]+|(?:/[\w.@+-]+)+/|\b[0-9a-f]{8,}\b|\d+(?:\.\d+)*(?:ms|s)?", re.I
+    r"0x[0-9a-f]+|(?:/[\w.@+-]+)+/|\b[0-9a-f]{8,}\b|\d+(?:\.\d+)*(?:ms|s)?",
+    re.IGNORECASE,
 )
 
 
 def signature(line: str) -> str:
     """An error line without what changes from run to run: numbers, addresses, folders."""
     return " ".join(_VOLATILE.sub("", line).split()).lower()
-
-
-# ── patches ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(slots=True)
-class Hunk:
-    """Lines to find and lines to put there. `anchor`: a line above which names the place; `at_end`: the place is the file's end."""
-
-    old: list[str]
-    new: list[str]
-    anchor: str = ""
-    at_end: bool = False
-
-
-@dataclass(slots=True)
-class Change:
-    """What a patch does to one file: `add` (then `text` is the file), `update`, `delete`; `moved_to` renames it besides."""
-
-    op: str
-    path: str
-    hunks: list[Hunk]
-    text: str = ""
-    moved_to: str | None = None
-
-
-def parse_patch(text: str) -> list[Change]:
-    """The changes of a `*** Begin Patch` patch, in order. What is no patch gives none."""
-    changes: list[Change] = []
-    here: Change | None = None
-    added: list[str] = []
-
-    def close() -> None:
-        if here is not None and here.op == "add":
-            here.text = "".join(f"{line}\n" for line in added)
-
-    for line in text.split("\n"):
-        if line.startswith("*** "):
-            head, _, path = line[4:].partition(": ")
-            path = path.strip()
-            op = {
-                "Add File": "add",
-                "Update File": "update",
-                "Delete File": "delete",
-            }.get(head)
-            if op and path:
-                close()
-                added = []
-                here = Change(op, path, [])
-                changes.append(here)
-            elif head == "Move to" and here is not None and path:
-                here.moved_to = path
-            elif line.startswith("*** End of File") and here is not None and here.hunks:
-                here.hunks[-1].at_end = True
-            continue
-        if here is None:
-            continue
-        if here.op == "add":
-            if line.startswith("+"):
-                added.append(line[1:])
-        elif here.op == "update":
-            if line.startswith("@@"):
-                here.hunks.append(
-                    Hunk([], [], line[2:].strip().removesuffix("@@").strip())
-                )
-                continue
-            if not here.hunks:
-                if not line[:1].strip() and not line.strip():
-                    continue
-                here.hunks.append(Hunk([], []))
-            hunk = here.hunks[-1]
-            if line.startswith("+"):
-                hunk.new.append(line[1:])
-            elif line.startswith("-"):
-                hunk.old.append(line[1:])
-            elif line.startswith(" "):
-                hunk.old.append(line[1:])
-                hunk.new.append(line[1:])
-            elif line == "":
-                hunk.old.append("")
-                hunk.new.append("")
-    close()
-    for change in changes:
-        for hunk in change.hunks:  # a blank line before the next header is no context
-            while hunk.old and hunk.new and hunk.old[-1] == hunk.new[-1] == "":
-                hunk.old.pop()
-                hunk.new.pop()
-    return changes
 
 
 # ── text ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────

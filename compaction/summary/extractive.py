@@ -1,0 +1,104 @@
+"""The summariser without a model: chooses lines of the session itself, under a budget. Same input, same bytes out.
+
+Every candidate line is a unit. Units that must not be missing come first, in at most MANDATORY of the budget; the rest are chosen greedily by
+what they cover (the terms likely to be needed again, not yet covered by the kept part or by a chosen line) per token. Coverage is
+submodular, so the greedy choice is near the best one. An earlier summary's lines are candidates again, word for word, marked
+"(earlier)": nothing is ever paraphrased twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from compaction.plan import Count, Section, SummaryAnswer
+from compaction.summary.survey import Survey
+from compaction.summary.template import TITLES, bullet, frame, render
+from compaction.summary.units import Unit, gather
+
+NAME = "extractive"
+
+MANDATORY = 0.6  # of the budget, at most, for what must not be missing
+CONCEPTS = 0.3  # of the budget, at most, for usage lines: more covers a little more and reads much worse
+BARE = 0.35  # worth of a line that only lists terms, against one that uses them
+PRIOR = 0.6
+OVERHEAD = 3  # tokens a line costs beside its words
+
+
+def summarise(
+    survey: Survey, folded: set[int], covered: set[str], *, key: str, max_tokens: int, count: Count
+) -> SummaryAnswer:
+    """The summary of the events whose items are at the positions `folded`, in at most `max_tokens`.
+
+    `survey` is of the whole context, so that an error solved later or a plan rewritten later is reported as it stands now. `covered`: terms of
+    the kept part. Where even the frame does not fit, the answer's text is empty.
+    """
+    budget = max_tokens - count([frame()])[0]
+    if budget <= 0:
+        return SummaryAnswer(key, "", NAME)
+    units = gather(survey, folded, large=max_tokens > 4_000, count=count)
+    for unit, tokens in zip(units, count([bullet(unit.text) + "\n" for unit in units]), strict=True):
+        unit.tokens = tokens
+    chosen = _choose(units, survey, set(covered), budget)
+    while True:
+        sections = _sections(chosen)
+        text = render(sections)
+        if count([text])[0] <= max_tokens or not chosen:
+            return SummaryAnswer(key, text if chosen else "", NAME, sections)
+        chosen.pop()  # the last one chosen is the one that adds least
+
+
+def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: int) -> list[Unit]:
+    chosen: list[Unit] = []
+    taken: set[int] = set()
+    texts: set[str] = set()
+    used = 0
+    concepts = 0
+
+    def take(n: int) -> None:
+        nonlocal used, concepts
+        unit = units[n]
+        chosen.append(unit)
+        taken.add(n)
+        texts.add(unit.text)
+        covered.update(unit.terms)
+        used += unit.tokens
+        if unit.section == 1:
+            concepts += unit.tokens
+
+    ranked = sorted((n for n, unit in enumerate(units) if unit.rank is not None), key=lambda n: (units[n].rank, n))
+    for n in ranked:
+        if used + units[n].tokens <= budget * MANDATORY and units[n].text not in texts:
+            take(n)
+
+    value = survey.needs.value
+
+    def score(unit: Unit) -> float:
+        gain = PRIOR * unit.prior + sum(value(term) for term in unit.terms if term not in covered)
+        return gain * (BARE if unit.bare else 1.0) / (unit.tokens + OVERHEAD)
+
+    heap = [(-score(unit), n) for n, unit in enumerate(units) if n not in taken and unit.tokens <= budget]
+    heapify(heap)
+    while heap:
+        old, n = heappop(heap)
+        unit = units[n]
+        if used + unit.tokens > budget or unit.text in texts:
+            continue
+        if unit.section == 1 and concepts + unit.tokens > budget * CONCEPTS:
+            continue
+        now = score(unit)
+        if now <= 1e-9:
+            continue
+        if heap and -now > heap[0][0] + 1e-12 and now < -old - 1e-12:
+            heappush(heap, (-now, n))  # it covers less than when it was scored: let the next one compete
+            continue
+        take(n)
+    return chosen
+
+
+def _sections(chosen: Sequence[Unit]) -> tuple[Section, ...]:
+    out = []
+    for number, title in enumerate(TITLES):
+        lines = sorted((unit for unit in chosen if unit.section == number), key=lambda unit: (unit.order, unit.text))
+        out.append(Section(title, tuple((unit.text, unit.seqs) for unit in lines)))
+    return tuple(out)

@@ -1,0 +1,34 @@
+"""A context read once: its events, what they establish and what of it will be needed. Summary, retention and preview share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from compaction.summary.events import Event, read
+from compaction.summary.facts import Findings, find
+from compaction.summary.need import Needs, needs
+from sessions.contexts import Item
+
+
+@dataclass(slots=True)
+class Survey:
+    events: list[Event]
+    findings: Findings
+    needs: Needs
+
+    def terms_of(self, positions: Iterable[int]) -> set[str]:
+        """The terms of the items at these positions."""
+        wanted = positions if isinstance(positions, set) else set(positions)
+        found: set[str] = set()
+        for event, terms in zip(self.events, self.needs.terms_at, strict=True):
+            if event.pos in wanted:
+                found |= terms
+        return found
+
+
+def survey(items: Sequence[Item]) -> Survey:
+    """The survey of a context. Events of insertions that stand for entries come where the insertion stands."""
+    events = read(items)
+    findings = find(events)
+    return Survey(events, findings, needs(events, [todo.text for todo in findings.todos if todo.open]))

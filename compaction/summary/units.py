@@ -1,0 +1,366 @@
+"""The candidate lines of an extractive summary: what each of the nine sections could say, and what it must not leave out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from compaction.plan import Count
+from compaction.summary.events import Event, Voice, is_edit
+from compaction.summary.facts import edits_of, is_instruction
+from compaction.summary.items import FLAG, IDENT, LITERAL, PATH, SLUG, path_term, shown, terms
+from compaction.summary.survey import Survey
+from compaction.summary.template import EARLIER, TITLES, parse
+from compaction.tools import ToolKind, clip, one_line
+
+REQUEST, CONCEPTS, FILES, ERRORS, SOLVING, MESSAGES, TASKS, WORK, NEXT = range(9)
+
+SALIENT = 260  # terms that get a usage line
+MOST = 3_000  # units of one section, newest first: beyond it none would be chosen anyway
+
+
+@dataclass(slots=True)
+class Unit:
+    """One candidate line. `rank`: place among what must not be missing (lower first), None = optional. `order`: place in its section."""
+
+    section: int
+    order: float
+    text: str
+    seqs: tuple[int, ...]
+    prior: float = 0.0
+    rank: int | None = None
+    bare: bool = False
+    terms: frozenset[str] = frozenset()
+    tokens: int = 0
+
+
+@dataclass(slots=True)
+class _Gatherer:
+    survey: Survey
+    folded: set[int]
+    large: bool
+    count: Count
+    units: list[Unit] = field(default_factory=list)
+
+    def add(
+        self,
+        section: int,
+        order: float,
+        text: str,
+        seqs: tuple[int, ...],
+        prior: float = 0.0,
+        rank: int | None = None,
+        *,
+        bare: bool = False,
+    ) -> None:
+        body = "\n".join(line.rstrip() for line in text.strip().split("\n") if line.strip())
+        if body:
+            found = frozenset(terms(body))
+            self.units.append(Unit(section, order, body, tuple(dict.fromkeys(seqs)), prior, rank, bare, found))
+
+    def in_fold(self, n: int) -> bool:
+        return self.survey.events[n].pos in self.folded
+
+
+def gather(survey: Survey, folded: set[int], *, large: bool, count: Count) -> list[Unit]:
+    """All candidate lines about the events at the positions `folded`. `large`: the summary may be long, so messages are cut less."""
+    g = _Gatherer(survey, folded, large, count)
+    steps: tuple[Callable[[_Gatherer], None], ...] = (
+        _earlier,
+        _messages,
+        _files,
+        _errors,
+        _solving,
+        _tasks,
+        _work,
+        _concepts,
+    )
+    for step in steps:
+        step(g)
+    return g.units
+
+
+def _earlier(g: _Gatherer) -> None:
+    """Lines of earlier summaries, word for word. Those of requests, messages, edited files and open tasks must not be missing."""
+    ranks = {REQUEST: 4, MESSAGES: 14, TASKS: 26, FILES: 32}
+    for event in g.survey.events:
+        if event.voice is not Voice.SUMMARY or event.pos not in g.folded:
+            continue
+        sections = parse(event.text)
+        if not sections:  # no nine-section summary: each paragraph on its own
+            for at, block in enumerate(re.split(r"\n\s*\n", event.text)):
+                g.add(
+                    SOLVING,
+                    -1 + at / 1e6,
+                    _marked(clip(block.strip(), 2_000)),
+                    event.seqs,
+                    0.4,
+                    12 if at == 0 else None,
+                )
+            continue
+        for section in sections:
+            number = TITLES.index(section.title)
+            if number == NEXT:
+                continue  # what was next then is done or dropped by now
+            for at, (line, _) in enumerate(section.lines):
+                text = line.strip()
+                rank = ranks.get(number)
+                if number == MESSAGES and not is_instruction(text):
+                    rank = 36
+                if number == TASKS and text.startswith(("done:", "cancelled:")):
+                    rank = None
+                if number == WORK:
+                    rank = None
+                g.add(number, -1 + at / 1e6, _marked(text), event.seqs, 0.3, rank)
+
+
+def _marked(text: str) -> str:
+    return text if text.endswith(EARLIER) else f"{text} {EARLIER}"
+
+
+def _messages(g: _Gatherer) -> None:
+    messages = [m for m in g.survey.findings.messages if g.in_fold(m.n)]
+    if not messages:
+        return
+    most = 400 if g.large else 160
+    cut = _cut_all([_without_pastes(m.text) for m in messages], most, g.count)
+    request = dict(
+        zip(
+            (messages[0].n, messages[-1].n), _cut_all([messages[0].text, messages[-1].text], 260, g.count), strict=False
+        )
+    )
+    g.add(REQUEST, messages[0].n, request[messages[0].n], messages[0].seqs, 1.0, 0)
+    if messages[-1].n != messages[0].n:
+        g.add(REQUEST, messages[-1].n, f"latest: {request[messages[-1].n]}", messages[-1].seqs, 1.0, 2)
+    for message in messages[1:-1]:
+        if re.match(
+            r"\s*(?:instead|actually|new task|now|next|/\w)|\s*(?:改为|现在|接下来)", message.text, re.IGNORECASE
+        ):
+            g.add(REQUEST, message.n, one_line(message.text, 300), message.seqs, 0.3)
+    last = {m.n for m in messages[-3:]}
+    for message, text in zip(messages, cut, strict=True):
+        rule, late = message.instruction, message.n in last
+        rank = 10 if rule else 11 if late else 30
+        if text == request.get(message.n):
+            continue  # said already, word for word, under the request
+        g.add(MESSAGES, message.n, text, message.seqs, 0.4 + 0.5 * rule + 0.5 * late, rank)
+
+
+def _files(g: _Gatherer) -> None:
+    findings = g.survey.findings
+    events = g.survey.events
+    for use in sorted(findings.files.values(), key=lambda use: use.path)[:MOST]:
+        touched = use.seqs
+        if not g.in_fold(use.first) and not any(events[n].pos in g.folded for n in (use.first, use.last)):
+            continue
+        counts = [
+            f"{n}× {word}" for n, word in ((use.edits, "edited"), (use.writes, "written"), (use.reads, "read")) if n
+        ]
+        text = f"{use.path} ({', '.join(counts)})"
+        if use.defined:
+            text += ": " + ", ".join(list(use.defined)[-8:])
+        seqs = tuple(touched[-6:])
+        g.add(FILES, -use.last, text, seqs, 0.5 if use.changed else 0.1, 20 if use.changed else None)
+        if use.changed and use.last_new.strip() and events[use.last].pos in g.folded:
+            lines = [line.strip() for line in use.last_new.split("\n") if len(line.strip()) > 10][:6]
+            for at, line in enumerate(lines):
+                g.add(
+                    FILES,
+                    -use.last + (at + 1) / 100,
+                    f"{use.path.rpartition('/')[2]}, last edit: {clip(line, 160)}",
+                    seqs,
+                    0.05,
+                )
+    named = {t for t, use in g.survey.needs.uses.items() if t[0] == PATH and use.user_step >= 0}
+    known = {path_term(use.path) for use in findings.files.values()}
+    for term in sorted(named - known):
+        use_of = g.survey.needs.uses[term]
+        g.add(FILES, 1, f"{shown(term)} (named by the user)", _span(use_of.first_seq, use_of.last_seq), 0.2)
+
+
+def _errors(g: _Gatherer) -> None:
+    failures = [f for f in g.survey.findings.failures if g.in_fold(f.n)]
+    for failure in failures[-MOST:]:
+        code = f", exit {failure.exit_code}" if failure.exit_code else ""
+        times = f", {failure.times} times" if failure.times > 1 else ""
+        text = f"{one_line(failure.what, 160)}{code}{times}: {' / '.join(failure.lines)}"
+        if failure.solved is None:
+            text += " → not seen to pass since"
+        elif failure.fixes:
+            text += f" → fixed by edits to {', '.join(failure.fixes)}"
+        else:
+            text += " → passed later"
+        open_ = failure.solved is None
+        weighty = open_ and (failure.is_command or bool(failure.exit_code))
+        g.add(
+            ERRORS,
+            failure.n + (0 if open_ else 1e9),
+            text,
+            failure.seqs,
+            0.5 if open_ else 0.2,
+            24 if weighty else None,
+        )
+
+
+def _solving(g: _Gatherer) -> None:
+    findings = g.survey.findings
+    for remark in findings.dropped[-MOST:]:
+        if g.in_fold(remark.n):
+            g.add(SOLVING, remark.n, f"tried and dropped: {clip(remark.text, 380)}", remark.seqs, 0.6, 28)
+    decided = set()
+    for remark in findings.decisions[-MOST:]:
+        if g.in_fold(remark.n):
+            decided.add(remark.text)
+            g.add(SOLVING, remark.n, remark.text, remark.seqs, 0.25)
+    sentences = 0
+    for event in reversed(g.survey.events):
+        if event.voice is not Voice.ASSISTANT or event.pos not in g.folded:
+            continue
+        for raw in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", event.text[:8_000]):
+            sentence = raw.strip().lstrip("-*#> ")
+            if 25 <= len(sentence) <= 380 and sentence not in decided:
+                g.add(SOLVING, event.n, sentence, event.seqs, 0.02)
+                sentences += 1
+        if sentences > MOST:
+            break
+
+
+def _tasks(g: _Gatherer) -> None:
+    for todo in g.survey.findings.todos:
+        if not g.in_fold(todo.n) and not todo.open:
+            continue
+        word = {"in_progress": "in progress", "pending": "open", "completed": "done"}.get(todo.status, todo.status)
+        order = todo.n + (0 if todo.open else 1e9)
+        g.add(
+            TASKS,
+            order,
+            f"{word}: {one_line(todo.text, 300)}",
+            todo.seqs,
+            0.6 if todo.open else 0.05,
+            6 if todo.open else None,
+        )
+    for failure in g.survey.findings.failures:
+        if failure.solved is None and failure.is_command and g.in_fold(failure.n):
+            g.add(TASKS, failure.n + 1e8, f"not passing yet: {one_line(failure.what, 160)}", failure.seqs, 0.3)
+
+
+def _work(g: _Gatherer) -> None:
+    last = next((e for e in reversed(g.survey.events) if e.voice is Voice.ASSISTANT and e.pos in g.folded), None)
+    if last is not None:
+        text = _cut_all([last.text], 220, g.count)[0]
+        g.add(WORK, last.n, text, last.seqs, 0.8, 5)
+    commands = [c for c in g.survey.findings.commands.values() if g.in_fold(c.n)]
+    for command in commands[-MOST:]:
+        ended = f"exit {command.exit_code}" if command.exit_code is not None else ("failed" if command.failed else "ok")
+        many = f", run {command.times} times" if command.times > 1 else ""
+        g.add(WORK, command.n, f"$ {one_line(command.text, 200)} → {ended}{many}", command.seqs, 0.15)
+    step = None if last is None else _next_step(last.text)
+    doing = next((todo for todo in g.survey.findings.todos if todo.status == "in_progress"), None)
+    if step is not None and last is not None:
+        g.add(NEXT, last.n, f"“{clip(step, 300)}”", last.seqs, 0.8, 7)
+    elif doing is not None:
+        g.add(NEXT, doing.n, clip(doing.text, 300), doing.seqs, 0.8, 7)
+
+
+_NEXT = re.compile(
+    r"\b(?:next|now i|i'll|i will|let me|let's|then|remaining|going to|todo)\b|接下来|下一步|然后|现在", re.IGNORECASE
+)
+
+
+def _next_step(text: str) -> str | None:
+    sentences = [s.strip() for s in re.split(r"(?<=[.!?:])\s+|(?<=[。！？])|\n+", text) if s.strip()]
+    return next((s.lstrip("-*#> ") for s in reversed(sentences) if _NEXT.search(s)), None)
+
+
+def _concepts(g: _Gatherer) -> None:
+    """A usage line for each salient term: the line of the session that uses it, from words and edits before tool output."""
+    needs = g.survey.needs
+    covered_kinds = (IDENT, SLUG, LITERAL, FLAG)
+    known = {term for term in needs.p if term[0] in covered_kinds}
+    ranked = sorted(known, key=lambda term: (-needs.value(term), term))[:SALIENT]
+    wanted = dict.fromkeys(ranked, 4)  # candidates still looked for
+    best: dict[str, tuple[int, str, tuple[int, ...], int]] = {}
+    events = g.survey.events
+    for outputs in (False, True):
+        for event in reversed(events):
+            if (
+                event.pos not in g.folded
+                or (event.voice is Voice.RESULT) is not outputs
+                or event.voice is Voice.SUMMARY
+            ):
+                continue
+            here = [term for term in needs.terms_at[event.n] if term in wanted]
+            if not here or event.voice is Voice.USER:
+                continue
+            for line in _lines(event):
+                for term in terms(line):
+                    if term not in wanted:
+                        continue
+                    far = abs(len(line) - 70) + (400 if outputs else 0)
+                    if term not in best or far < best[term][0]:
+                        best[term] = (far, line, event.seqs, event.n)
+                    wanted[term] -= 1
+                    if wanted[term] == 0:
+                        del wanted[term]
+            if not wanted:
+                break
+    for far, line, seqs, n in best.values():
+        g.add(CONCEPTS, n, line, seqs, 0.1 if far < 400 else 0.02)
+    bare = [term for term in ranked if term not in best][:120]
+    for at in range(0, len(bare), 8):
+        group = bare[at : at + 8]
+        uses = [needs.uses[term] for term in group]
+        seqs = tuple(sorted({use.last_seq for use in uses if use.last_seq >= 0}))
+        g.add(CONCEPTS, 1e9 + at, ", ".join(map(shown, group)), seqs, bare=True)
+
+
+def _lines(event: Event) -> Iterator[str]:
+    if event.call is not None and event.voice is Voice.CALL:
+        if is_edit(event):
+            texts = [new for _, _, new, _ in edits_of(event.call)]
+        elif event.call.kind in (ToolKind.RUN, ToolKind.AGENT, ToolKind.SEARCH):
+            texts = [event.text]
+        else:
+            return
+    else:
+        texts = [event.text[:20_000]]
+    for text in texts:
+        for line in text[:40_000].split("\n"):
+            stripped = line.strip()
+            if 24 <= len(stripped) <= 170:
+                yield stripped
+
+
+_FENCE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+
+
+def _without_pastes(text: str) -> str:
+    """A message without what was pasted into it: long fenced blocks, very long lines, the middle of a very long text."""
+
+    def fence(match: re.Match[str]) -> str:
+        lines = match[1].count("\n")
+        return match[0] if lines <= 8 else f"(pasted {lines} lines)"
+
+    lines = _FENCE.sub(fence, text).split("\n")
+    lines = [line if len(line) <= 1_200 else f"{line[:400]} … ({len(line) - 400} more characters)" for line in lines]
+    if len(lines) > 60:
+        lines = [*lines[:30], f"(pasted {len(lines) - 40} lines)", *lines[-10:]]
+    return "\n".join(lines)
+
+
+def _cut_all(texts: list[str], most: int, count: Count) -> list[str]:
+    """Each text in at most about `most` tokens: its head (70 %) and tail (30 %)."""
+    out = []
+    for text, tokens in zip(texts, count(texts), strict=True):
+        if tokens <= most:
+            out.append(text)
+            continue
+        room = max(40, len(text) * most // tokens - 12)
+        head = room * 7 // 10
+        out.append(f"{text[:head].rstrip()} … {text[-(room - head) :].lstrip()}")
+    return out
+
+
+def _span(first: int, last: int) -> tuple[int, ...]:
+    return tuple(seq for seq in dict.fromkeys((first, last)) if seq >= 0)
