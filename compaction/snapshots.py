@@ -10,6 +10,7 @@ from functools import cache
 from django.db import connection, transaction
 
 from compaction.plan import Budget, Snapshot
+from sessions.catalogue import for_agent, limits_of
 from sessions.contexts import Item
 from sessions.meters import DEFAULT, by_id
 from sessions.meters.tokens import counter
@@ -17,6 +18,7 @@ from sessions.models import Session, Version
 from sessions.projection import context_items, log_items, measure
 from sessions.store import edits_of
 from sessions.versions import Refused
+from sessions.windows import Limits, rule_of, window
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +83,13 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
 
 
 def budget_of(session: Session, *, meter: str = DEFAULT) -> Budget:
-    """How large the session's context may be, as far as its records say."""
-    return Budget(meter=meter, count=counter(by_id(meter)), window=session.window)
+    """How large the session's context may be, by its own agent's rule: the window it records, else its model's in the catalogue."""
+    limits, compaction = session.window, None
+    rule = rule_of(session.agent)
+    if rule is not None:
+        known = for_agent(limits_of(session.models_used[-1]), session.agent) if session.models_used else Limits()
+        if session.window is not None:
+            known = replace(known, context=rule.recorded(session.window, session.agent_version), source="recorded in the session")
+        its = window(rule, known)
+        limits, compaction = its.total, its.compaction
+    return Budget(meter=meter, count=counter(by_id(meter)), window=limits, threshold=compaction)

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from sessions.versions import Refused
 from webapp.auth import Bearer, SessionCookie
 from webapp.views import is_outage
 
@@ -51,6 +52,19 @@ def nothing_there(request: HttpRequest, error: Exception) -> HttpResponse:
 def not_understood(request: HttpRequest, error: ValidationError) -> HttpResponse:
     fields = [{"at": [str(step) for step in one["loc"]], "message": one["msg"]} for one in error.errors]
     return refusal(request, 422, "not_understood", "The request does not have the expected form.", fields=fields)
+
+
+# A verb's refusal that is not a conflict with how things stand: a request that means nothing, or a thing that is not there.
+REFUSAL_STATUS = {
+    **dict.fromkeys(("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_model", "usage"), 422),
+    **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn"), 422),
+    "broker_unreachable": 503,
+}
+
+
+@api.exception_handler(Refused)
+def refused(request: HttpRequest, error: Refused) -> HttpResponse:
+    return refusal(request, REFUSAL_STATUS.get(error.code, 409), error.code, str(error))
 
 
 @api.exception_handler(HttpError)

@@ -1,0 +1,86 @@
+"""The API of compaction: strategies, previews, runs. The verbs are those of the pages and the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Query, Router
+from ninja.errors import HttpError
+from ninja.responses import Status
+
+from compaction import queries, runs, tasks
+from compaction.models import Run
+from compaction.schemas import CompactIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
+from compaction.strategies import strategies
+from sessions.http import session_of
+
+router = Router(tags=["compaction"])
+
+_OPERATORS = frozenset({"operator", "admin"})
+
+
+@router.get("/strategies", response=list[StrategyOut], summary="Strategies, their parameters and presets")
+def list_strategies(request: HttpRequest) -> list[StrategyOut]:
+    return [StrategyOut.of(strategy) for strategy in strategies().values()]
+
+
+@router.post(
+    "/sessions/{session}/compact",
+    response={200: dict[str, Any], 202: RunOut},
+    summary="Preview a compaction (200), or start a run (202, its address in Location)",
+)
+def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: CompactIn) -> Status[Any]:
+    found = session_of(request, session)
+    choice = wanted.dict(exclude={"preview", "expected_hash", "plan_digest"})
+    if wanted.preview:
+        return Status(200, plan_json(runs.preview_run(found, **choice)))
+    _operators_only(request)
+    run = tasks.submit(found.pk, **choice, by=request.user, expected_hash=wanted.expected_hash, plan_digest=wanted.plan_digest)
+    run = queries.run_in(found.workspace_id, run.pk)
+    response["Location"] = f"/api/runs/{run.pk}"
+    return Status(202, RunOut.of(run))
+
+
+@router.get("/runs", response=RunsOut, summary="Runs of the workspace, newest first")
+def list_runs(
+    request: HttpRequest,
+    session: str | None = None,
+    state: str | None = None,
+    cursor: int | None = None,
+    limit: Annotated[int, Query(ge=1, le=queries.MOST)] = queries.PAGE,
+) -> RunsOut:
+    if state is not None and state not in Run.State.values:
+        raise HttpError(422, f"There is no state {state!r}; there are: {', '.join(Run.State.values)}.")
+    of = None if session is None else session_of(request, session)
+    page = queries.runs_page(_workspace(request), session=of, state=state, before=cursor, limit=limit)
+    return RunsOut(items=[RunOut.of(run) for run in page.runs], next=None if page.next is None else str(page.next))
+
+
+@router.get("/runs/{run_id}", response=RunWhole, summary="A run with its progress and report")
+def get_run(request: HttpRequest, run_id: int) -> RunWhole:
+    return RunWhole.of(queries.run_in(_workspace(request), run_id))
+
+
+@router.post("/runs/{run_id}/cancel", response=RunOut, summary="Ask a run to stop")
+def cancel_run(request: HttpRequest, run_id: int) -> RunOut:
+    run = queries.run_in(_workspace(request), run_id)
+    _operators_only(request)
+    runs.cancel(run.pk)
+    return RunOut.of(queries.run_in(run.workspace_id, run.pk))
+
+
+def _workspace(request: HttpRequest) -> Any:
+    workspace = getattr(request, "workspace", None)
+    if workspace is None:
+        raise Http404
+    return workspace
+
+
+def _operators_only(request: HttpRequest) -> None:
+    """Refuse who may only read: by their membership, or by the scope of the token they came with."""
+    member = getattr(request, "membership", None)
+    scope = getattr(request, "scope_role", "admin")
+    if member is None or member.role not in _OPERATORS or scope not in _OPERATORS:
+        raise PermissionDenied

@@ -1,0 +1,179 @@
+"""The JSON of runs and plans, the same from the API and the command line: tokens are integers, times ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from ninja import Field, Schema
+
+from compaction.models import Run
+from compaction.runs import Previewed
+from compaction.strategies import RECOMMENDED
+from compaction.strategies.base import Param, Strategy
+
+
+class CompactIn(Schema):
+    """What to do to a session's context. With `preview` the plan comes back and nothing is written."""
+
+    strategy: str = RECOMMENDED
+    params: dict[str, Any] = Field(default_factory=dict, description="settable ones are in GET /strategies; the others keep their defaults")
+    summariser: str = "extractive"
+    instructions: str = ""
+    pins: list[int] = Field(default_factory=list, description="entries kept word for word, besides those pinned in the session")
+    edited_summary: str | None = Field(None, description="in the place of what the summariser wrote")
+    preview: bool = False
+    expected_hash: str | None = Field(None, description="`base_hash` of the preview: refused as stale where the context has moved on")
+    plan_digest: str | None = Field(None, description="of the preview: refused where the run would do anything else")
+
+
+class LogLine(Schema):
+    seconds: float
+    phase: str
+    words: str
+
+
+class Tokens(Schema):
+    """By one meter, the same before and after; null where it is not known yet."""
+
+    meter: str
+    before: int | None
+    after: int | None
+
+
+class RunOut(Schema):
+    id: int
+    session: UUID
+    base: int = Field(description="number of the version it started from")
+    version: int | None = Field(description="number of the version it made")
+    strategy: str
+    params: dict[str, Any]
+    summariser: str
+    instructions: str
+    pins: list[int]
+    state: str = Field(description="queued, running, completed, refused, failed, cancelled")
+    status: str | None = Field(description="the outcome in one word")
+    reason: str
+    phase: str
+    log: list[LogLine]
+    attempts: int
+    cancel_asked: bool
+    tokens: Tokens
+    base_hash: str
+    plan_digest: str | None
+    by: str | None
+    asked_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, run: Run) -> RunOut:
+        return cls(**_fields(run))
+
+
+class RunWhole(RunOut):
+    """A run with its report: the preview as it was when the run came to its end."""
+
+    report: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, run: Run) -> RunWhole:
+        return cls(**_fields(run), report=run.report)
+
+
+class RunsOut(Schema):
+    items: list[RunOut]
+    next: str | None = Field(description="`cursor` of the next page")
+
+
+class ParamOut(Schema):
+    name: str
+    label: str
+    kind: str
+    default: Any
+    low: int | None
+    high: int | None
+    choices: list[str]
+    source: str
+
+    @classmethod
+    def of(cls, param: Param) -> ParamOut:
+        return cls(
+            name=param.name,
+            label=param.label,
+            kind=param.kind,
+            default=param.default,
+            low=param.low,
+            high=param.high,
+            choices=list(param.choices),
+            source=param.source,
+        )
+
+
+class StrategyOut(Schema):
+    id: str
+    version: int
+    label: str
+    about: str
+    recommended: bool
+    params: list[ParamOut]
+    presets: dict[str, dict[str, Any]]
+
+    @classmethod
+    def of(cls, strategy: Strategy) -> StrategyOut:
+        return cls(
+            id=strategy.id,
+            version=strategy.version,
+            label=strategy.label,
+            about=strategy.about,
+            recommended=strategy.id == RECOMMENDED,
+            params=[ParamOut.of(param) for param in strategy.params],
+            presets={name: dict(values) for name, values in strategy.presets.items()},
+        )
+
+
+def plan_json(previewed: Previewed) -> dict[str, Any]:
+    """A preview as JSON. Nothing of it depends on the clock: twice the same is the same bytes."""
+    choice, base = previewed.choice, previewed.base
+    return {
+        "session": str(previewed.session.pk),
+        "base": base.version.n,
+        "base_hash": base.content_hash,
+        "last_seq": base.last_seq,
+        "strategy": choice.name,
+        "params": dict(choice.params),
+        "summariser": choice.summariser,
+        "instructions": choice.instructions,
+        "pins": sorted(choice.pins),
+        "plan_digest": previewed.preview.digest,
+        **previewed.preview.to_json(),
+    }
+
+
+def _fields(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.pk,
+        "session": run.session_id,
+        "base": run.base.n,
+        "version": None if run.version is None else run.version.n,
+        "strategy": run.strategy,
+        "params": run.params,
+        "summariser": run.summariser,
+        "instructions": run.instructions,
+        "pins": run.pins,
+        "state": run.state,
+        "status": run.status,
+        "reason": run.reason,
+        "phase": run.phase,
+        "log": [LogLine(seconds=at, phase=phase, words=words) for at, phase, words in run.log],
+        "attempts": run.attempts,
+        "cancel_asked": run.cancel_asked,
+        "tokens": Tokens(meter=run.meter, before=run.tokens_before, after=run.tokens_after),
+        "base_hash": run.base_hash,
+        "plan_digest": run.plan_digest,
+        "by": None if run.by is None else run.by.get_username(),
+        "asked_at": run.asked_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+    }
