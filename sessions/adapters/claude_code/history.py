@@ -11,7 +11,7 @@ from typing import Any
 
 from sessions.adapters.base import Link, NativeVersion, PartsOf
 from sessions.adapters.claude_code.edits import Bodies, edits_of
-from sessions.adapters.claude_code.tree import NO_RELINK, Relink, Tree
+from sessions.adapters.claude_code.tree import NO_RELINK, Relink, Tree, Walk
 from sessions.entries import Facts, Kind
 
 _WALKED = 3_000_000  # nodes walked beyond which versions in the middle are left out; the last one is always made
@@ -41,6 +41,7 @@ class _Follower:
         self.waiting: Link | None = None  # a boundary whose summary has not come yet
         self.retracted: set[str] = set()
         self.bookmark: Link | None = None
+        self.walked = Walk([])
         self.skipped = 0
         self.known = {link.native_id for link in links if link.native_id}
         self.big = sum(link.length for link in links) > _WHOLE_FILE
@@ -63,7 +64,7 @@ class _Follower:
     # -- record by record ---------------------------------------------------------------------------------------------
 
     def _record(self, link: Link) -> None:
-        before_talk, before_tail, loose = self.talk, self.tail, self.loose
+        before_talk, began, loose = self.talk, self.tail >= 0, self.loose
         node = self.tree.add(link)
         self.tail = node
         if self.tree.talks[node]:
@@ -91,36 +92,39 @@ class _Follower:
             self.relink = NO_RELINK
             self._compacted(link, link)
             return
-        if self.tree.talks[node] and before_tail >= 0 and not self._continues(node, before_talk, before_tail, loose):
+        if self.tree.talks[node] and began and not self._continues(node, before_talk, loose):
             self._forked(link, node)
 
-    def _continues(self, node: int, talk: int, tail: int, loose: int) -> bool:
+    def _continues(self, node: int, talk: int, loose: int) -> bool:
         """Whether the record surely leaves everything before it in view. False: the tree must be asked."""
         tree = self.tree
         wanted = tree.links[node].native_parent
         parent = tree.index.get(wanted, -1) if wanted else -1
-        if parent == tail or parent == node:
-            return parent == tail
         if parent < 0:
             # Its parent may come later in the file; the end of the history sees to that.
-            return wanted is not None and wanted in self.known and wanted not in tree.index
+            return wanted is not None and wanted in self.known
         above = tree.talk_above[parent]
-        group = tree.group[above] if above >= 0 else None
-        same = above == talk or (group is not None and talk >= 0 and tree.group[talk] == group)
-        return same and (loose == 0 or (above == talk and tree.loose_above[parent] == loose))
+        if above == talk:
+            return tree.loose_above[parent] == loose
+        return loose == 0 and 0 <= above < node and talk >= 0 and tree.group[above] is not None and tree.group[above] == tree.group[talk]
 
     def _forked(self, link: Link, node: int) -> None:
-        wanted = link.native_parent
-        parent = self.tree.index.get(wanted) if wanted else None
-        if parent is None:
-            words = "begins without a parent" if wanted is None else "has a parent that is not in the file"
-            kind, label = "cut", f"History before this record is lost to the agent: it {words}"
-        elif link.opens_turn or link.kind is Kind.COMMAND:
+        before = self.view
+        view = self._seen_from(node)
+        kept = len(set(before).intersection(view)) - 1  # without the record itself
+        kind, label = self._break(kept > 0)
+        if kind == "branch" and (link.opens_turn or link.kind is Kind.COMMAND):
             kind, label = "rewind", "Rewound: a new message took up an earlier point"
-        else:
-            kind, label = "branch", "Another branch was taken"
-        where = {"to": self.tree.links[parent].seq} if parent is not None else {}
-        self._version(kind, link.seq, label, where, self._seen_from(node))
+        earlier = [seq for seq in view if seq < link.seq]
+        self._version(kind, link.seq, label, {"to": max(earlier)} if earlier else {}, view)
+
+    def _break(self, keeps_some: bool) -> tuple[str, str]:
+        """How the chain walked last parts from what went before."""
+        if self.walked.phantom is not None:
+            return "cut", "Earlier history is lost to the agent: a record's parent is not in the file"
+        if not keeps_some:
+            return "cut", "The conversation begins anew: nothing before is linked to it"
+        return "branch", "Another branch was taken"
 
     def _compacted(self, mark: Link, summary: Link) -> None:
         self.relink = self.tree.relink_of(self.boundary) if self.boundary >= 0 else NO_RELINK
@@ -185,12 +189,13 @@ class _Follower:
         leaf = tree.talk_at_or_above(node, relink)
         if relink.kept and leaf == relink.anchor:
             leaf = relink.kept[-1]  # nothing follows the compaction yet: the kept ones are the end
-        walk = tree.walk(leaf, relink, first)
-        chain = walk.nodes
+        self.walked = tree.walk(leaf, relink, first)
+        chain = self.walked.nodes
         beside = tree.siblings(chain, first)
         hanging = [below for below in tree.hangers_on(leaf) if below >= first]
         nodes = _woven(chain, beside)
-        nodes += [below for below in hanging if below not in set(nodes)]
+        there = set(nodes)
+        nodes += [below for below in hanging if below not in there]
         tree.visited += len(nodes)
         gone = {tree.index[one] for one in self.retracted if one in tree.index}
         out = [tree.links[at].seq for at in nodes if tree.links[at].sent and at not in gone]
@@ -227,23 +232,19 @@ class _Follower:
                 label = "On resuming, the agent sends cleared tool results whole again"
                 self._emit("replacement", self.all[-1].seq, label, {"results": len(cleared.intersection(view))})
             return
-        gone = set(self.view) - set(view)
+        kept = set(self.view).intersection(view)
+        gone = set(self.view) - kept
+        last = max(gone) if gone else self.all[-1].seq
+        kind, label = self._break(bool(kept))
+        if first and self.walked.phantom is not None and self._seen_from(leaf) != view:
+            label = "The file is larger than 5 MiB: the agent reads it from its last compaction on"
+            last = max(last, self.tree.links[self.boundary].seq)
+        elif by_bookmark and self.bookmark is not None:
+            kind, label, last = "branch", "The session was left standing on another branch", max(last, self.bookmark.seq)
+        said = {"versions_left_out": self.skipped} if self.skipped else {}
         self.view = view
         self.tree.visited = 0
-        last = self.all[-1].seq if not gone else max(gone)
-        if by_bookmark and self.bookmark is not None:
-            kind, label, last = "branch", "The session was left standing on another branch", max(last, self.bookmark.seq)
-        elif first and self._seen_from(leaf) != view:
-            kind, label = "cut", "The file is larger than 5 MiB: the agent reads it from its last compaction on"
-            last = max(last, self.tree.links[self.boundary].seq)
-        elif self.tree.walk(self.tree.talk_at_or_above(leaf, self.relink), self.relink, first).phantom is not None:
-            kind, label = "cut", "Earlier history is lost to the agent: a record's parent is not in the file"
-        else:
-            kind, label = "branch", "What the agent would send next"
-        said = {"versions_left_out": self.skipped} if self.skipped else {}
-        if self.versions and self.versions[-1].at_seq > last:
-            last = self.versions[-1].at_seq
-        self._emit(kind, last, label, said)
+        self._emit(kind, max([last, *(version.at_seq for version in self.versions)]), label, said)
 
     def _preserves(self) -> bool:
         facts = self.tree.links[self.boundary].facts.get("boundary")
