@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-type Json = None | bool | int | float | str | list[Any] | dict[str, Any]
+type Json = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 
 class Role(StrEnum):
@@ -117,7 +117,16 @@ def digest_of(role: Role | None, parts: Iterable[Part]) -> bytes:
     hasher = hashlib.blake2b(digest_size=8)
     hasher.update((role or "").encode())
     for part in parts:
-        seen = [part.kind, part.text, part.tool, part.call_id, part.is_error, part.media_type, part.media_bytes, part.role]
+        seen = [
+            part.kind,
+            part.text,
+            part.tool,
+            part.call_id,
+            part.is_error,
+            part.media_type,
+            part.media_bytes,
+            part.role,
+        ]
         hasher.update(orjson.dumps(seen))
     return hasher.digest()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from psycopg.types.multirange import Int4Multirange
@@ -10,8 +10,13 @@ from psycopg.types.range import Range
 
 from sessions.ranges import Ranges
 
+if TYPE_CHECKING:
+    _Field = models.Field[Ranges, Ranges]
+else:  # the type parameters exist in the stubs alone
+    _Field = models.Field
 
-class RangesField(models.Field[Ranges, Ranges]):
+
+class RangesField(_Field):
     """`Ranges` in Python, int4multirange in the database; `column @> seq` asks for membership."""
 
     description = "a set of entry numbers"

@@ -141,7 +141,9 @@ class GoalTracker:
                 goal.last_seq = seq
 
     def _add(self, item: GoalItem, seq: int) -> None:
-        parent = next((goal for goal in self.goals if item.parent_key is not None and goal.key == item.parent_key), None)
+        parent = next(
+            (goal for goal in self.goals if item.parent_key is not None and goal.key == item.parent_key), None
+        )
         prefix = f"{parent.path}." if parent else ""
         taken = sum(1 for goal in self.goals if goal.parent == (parent.path if parent else None))
         self.goals.append(

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from django.db import connection, transaction
 from django.db.models import Q
 
-from sessions.adapters import TwoClaims, by_agent, claims
+from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import Adapter, Claim
 from sessions.derive import derive
 from sessions.discover import files_under
@@ -32,7 +32,8 @@ HEAD = 64 * 1024
 @dataclass(slots=True)
 class Taken:
     """What became of one file. `outcome`: added, grown, unchanged, same (its bytes are here under another name), rewritten, kept (a
-    sidecar), skipped, failed. `reason`: in words, where something was not taken or not as expected."""
+    sidecar), skipped, failed. `reason`: in words, where something was not taken or not as expected.
+    """
 
     path: str
     outcome: str
@@ -116,7 +117,13 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
 
 
 def take(
-    workspace: Any, path: str, file: BinaryIO, *, modified: datetime | None = None, owner: Any = None, patient: bool = True
+    workspace: Any,
+    path: str,
+    file: BinaryIO,
+    *,
+    modified: datetime | None = None,
+    owner: Any = None,
+    patient: bool = True,
 ) -> Taken:
     """Take in an open, seekable file under the name `path`.
 
@@ -180,7 +187,9 @@ def _take_claimed(
             return
     base = _base(workspace, adapter, claim)
     session = _owner(workspace, adapter, claim) if claim.role == Source.Role.SIDECAR else None
-    if patient and ((claim.base is not None and base is None) or (claim.role == Source.Role.SIDECAR and session is None)):
+    if patient and (
+        (claim.base is not None and base is None) or (claim.role == Source.Role.SIDECAR and session is None)
+    ):
         taken.outcome = "waiting"
         return
     source = Source(
@@ -201,7 +210,9 @@ def _take_claimed(
     file.seek(0)
     source.size, source.digest = keep(source, file, offset=0)
     twin = (
-        Source.objects.filter(workspace=workspace, agent=adapter.agent, digest=source.digest, size=source.size, superseded=False)
+        Source.objects.filter(
+            workspace=workspace, agent=adapter.agent, digest=source.digest, size=source.size, superseded=False
+        )
         .exclude(pk=source.pk)
         .order_by("pk")
         .first()
@@ -242,6 +253,7 @@ def _take_claimed(
 
 def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> None:
     session = Session.objects.select_for_update().get(source=source)
+    session.source = source  # one object of the row: what reading saves holds the new size too
     file.seek(source.size)
     source.size, source.digest = keep(source, file, offset=source.size)
     source.modified_at = modified
@@ -252,7 +264,7 @@ def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modifi
         source.save()
         added = reread(session, adapter)
     derive(session, adapter)
-    taken.outcome = "grown" if added or source.size else "unchanged"
+    taken.outcome = "grown"
     report(taken, session, added)
 
 
@@ -322,13 +334,18 @@ def _adopt_sidecars(session: Session) -> None:
 
 def link_parents(workspace: Any) -> None:
     """Point sessions to the sessions they were forked, spawned or continued from, as far as those are here."""
-    orphans = Session.objects.filter(workspace=workspace, parent=None, parent_native_id__isnull=False, superseded_by=None)
+    orphans = Session.objects.filter(
+        workspace=workspace, parent=None, parent_native_id__isnull=False, superseded_by=None
+    )
     for session in orphans.select_related("source"):
         near = os.path.dirname(os.path.dirname(session.source.path))
         candidates = Session.objects.filter(
             workspace=workspace, agent=session.agent, native_id=session.parent_native_id, superseded_by=None
         ).exclude(pk=session.pk)
-        parent = candidates.filter(source__path__startswith=near).order_by("created_at").first() or candidates.order_by("created_at").first()
+        parent = (
+            candidates.filter(source__path__startswith=near).order_by("created_at").first()
+            or candidates.order_by("created_at").first()
+        )
         if parent is not None:
             Session.objects.filter(pk=session.pk).update(parent=parent)
 
@@ -370,7 +387,9 @@ def _base(workspace: Any, adapter: Adapter, claim: Claim) -> Source | None:
     if claim.base is None:
         return None
     return (
-        Source.objects.filter(workspace=workspace, agent=adapter.agent, source_id=claim.base.native_id, superseded=False)
+        Source.objects.filter(
+            workspace=workspace, agent=adapter.agent, source_id=claim.base.native_id, superseded=False
+        )
         .order_by("-pk")
         .first()
     )

@@ -27,7 +27,9 @@ class Source(models.Model):
     adapter_version = models.IntegerField()
     role = models.TextField(choices=Role)
     path = models.TextField(help_text="where the agent keeps it, as given at ingest")
-    encoding = models.TextField(default="", help_text="zstd where the file is compressed; offsets of entries are those of what it holds")
+    encoding = models.TextField(
+        default="", help_text="zstd where the file is compressed; offsets of entries are those of what it holds"
+    )
     native_id = models.TextField(null=True)
     source_id = models.TextField(null=True, help_text="how other sources name this one")
     owner_native_id = models.TextField(null=True, help_text="native id of the session a sidecar belongs to")
@@ -35,7 +37,9 @@ class Source(models.Model):
     revision = models.IntegerField(default=1)
     superseded = models.BooleanField(default=False)
     size = models.BigIntegerField(default=0, help_text="bytes stored, the whole file")
-    consumed = models.BigIntegerField(default=0, help_text="bytes of whole records read; what is behind may still be half written")
+    consumed = models.BigIntegerField(
+        default=0, help_text="bytes of whole records read; what is behind may still be half written"
+    )
     digest = models.BinaryField(null=True, help_text="SHA-256 of the whole file")
     modified_at = models.DateTimeField(null=True)
     state = models.JSONField(null=True, help_text="where reading goes on: of the reader and of the assembly")
@@ -46,7 +50,9 @@ class Source(models.Model):
             models.UniqueConstraint(fields=["workspace", "agent", "path", "revision"], name="source_path_revision"),
         ]
         indexes = [
-            models.Index(fields=["workspace", "digest"], name="source_digest"),  # ingest: the same file under another path
+            models.Index(
+                fields=["workspace", "digest"], name="source_digest"
+            ),  # ingest: the same file under another path
             models.Index(fields=["workspace", "agent", "source_id"], name="source_named"),  # ingest: bases of forks
         ]
 
@@ -69,7 +75,9 @@ class Session(models.Model):
     agent = models.TextField()
     agent_version = models.TextField(null=True)
     native_id = models.TextField(null=True)
-    source = models.OneToOneField(Source, models.PROTECT, related_name="session", help_text="its own source, the last of its chain")
+    source = models.OneToOneField(
+        Source, models.PROTECT, related_name="session", help_text="its own source, the last of its chain"
+    )
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
     parent_kind = models.TextField(null=True)
     parent_native_id = models.TextField(null=True)
@@ -90,7 +98,9 @@ class Session(models.Model):
     turns = models.IntegerField(default=0)
     steps_count = models.IntegerField(default=0)
     malformed = models.IntegerField(default=0)
-    totals = models.JSONField(default=dict, help_text="sums over its own steps: fresh, cache_read, cache_write, output, reasoning")
+    totals = models.JSONField(
+        default=dict, help_text="sums over its own steps: fresh, cache_read, cache_write, output, reasoning"
+    )
     native_head = models.ForeignKey("Version", models.SET_NULL, null=True, related_name="+")
     head = models.ForeignKey("Version", models.SET_NULL, null=True, related_name="+")
     redo = models.JSONField(default=list, help_text="versions an undo left, newest last: where redo leads")
@@ -99,7 +109,9 @@ class Session(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["workspace", "-last_at", "id"], name="session_recent"),  # the list
-            models.Index(fields=["workspace", "agent", "native_id"], name="session_native"),  # parents, names on the command line
+            models.Index(
+                fields=["workspace", "agent", "native_id"], name="session_native"
+            ),  # parents, names on the command line
         ]
 
     def __str__(self) -> str:
@@ -162,8 +174,12 @@ class Entry(models.Model):
     class Meta:
         indexes = [
             # deep links by native id; compaction and goals read by (session, seq), which the key serves
-            models.Index(fields=["session", "native_id"], name="entry_native", condition=models.Q(native_id__isnull=False)),
-            models.Index(fields=["session", "turn", "seq"], name="entry_turns", condition=models.Q(opens_turn=True)),  # outline
+            models.Index(
+                fields=["session", "native_id"], name="entry_native", condition=models.Q(native_id__isnull=False)
+            ),
+            models.Index(
+                fields=["session", "turn", "seq"], name="entry_turns", condition=models.Q(opens_turn=True)
+            ),  # outline
         ]
 
 

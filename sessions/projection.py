@@ -39,7 +39,11 @@ def ancestry(version: Version | None) -> list[Version]:
 
 
 def context_items(
-    session: Session, version: Version | None = None, *, until_seq: int | None = None, edits: Sequence[Edit] | None = None
+    session: Session,
+    version: Version | None = None,
+    *,
+    until_seq: int | None = None,
+    edits: Sequence[Edit] | None = None,
 ) -> list[Item]:
     """The context of a version (None: the one in force) as the agent would send it, item for item.
 
@@ -56,7 +60,20 @@ def context_items(
         visible = visible.filter(seq__lte=until_seq)
     pins = set(session.pins.values_list("seq", flat=True))
     rows = visible.order_by("seq").only(
-        "seq", "role", "kind", "parts", "turn", "step", "goal", "at", "utf8", "utf16", "ascii", "images", "documents", "tokens"
+        "seq",
+        "role",
+        "kind",
+        "parts",
+        "turn",
+        "step",
+        "goal",
+        "at",
+        "utf8",
+        "utf16",
+        "ascii",
+        "images",
+        "documents",
+        "tokens",
     )
     items = project((item_of(row) for row in rows.iterator(chunk_size=2000)), edits)
     items = sized(items, edits)
@@ -104,7 +121,9 @@ def measure(session_id: Any, edits: Sequence[Edit], until_seq: int | None = None
     The hash runs over the projection before the agent's wiring, which is a function of it: equal hashes, equal contexts.
     """
     bodies = [edit for edit in edits if isinstance(edit, Insert | Replace)]
-    vectors: dict[int, SizeVector] = {id(edit): size for edit, size in zip(bodies, sizes([e.parts for e in bodies]), strict=True)}
+    vectors: dict[int, SizeVector] = {
+        id(edit): size for edit, size in zip(bodies, sizes([e.parts for e in bodies]), strict=True)
+    }
     replaced = {edit.seq: edit for edit in bodies if isinstance(edit, Replace)}
     waiting = sorted((edit for edit in bodies if isinstance(edit, Insert)), key=lambda edit: edit.after)
     hasher = hashlib.blake2b(digest_size=16)

@@ -110,7 +110,13 @@ def _take(assembly: Assembly, reader: Reader, line: Line, batch: _Batch, source_
 def _state(assembly: Assembly, reader: Reader, malformed: int, number: int) -> dict[str, Any]:
     facts = reader.facts
     state: dict[str, Any] = clean_json(
-        {"assembly": assembly.state(), "reader": reader.state(), "malformed": malformed, "number": number, "title": facts.title}
+        {
+            "assembly": assembly.state(),
+            "reader": reader.state(),
+            "malformed": malformed,
+            "number": number,
+            "title": facts.title,
+        }
     )
     return state
 

@@ -11,7 +11,9 @@ from sessions.models import Source, SourceChunk
 from sessions.packing import compress, decompress, unpacked
 
 CHUNK = 1 << 20  # bytes of a source in one row
-SMALL = CHUNK // 4  # a last chunk below this is written anew with what is appended, so that a live file does not crumble
+SMALL = (
+    CHUNK // 4
+)  # a last chunk below this is written anew with what is appended, so that a live file does not crumble
 LONGEST = 128 << 20  # bytes of a line beyond which it is kept in the source and not parsed
 
 
@@ -28,7 +30,7 @@ def digest_of_file(file: BinaryIO, size: int) -> bytes:
     return hasher.digest()
 
 
-def keep(source: Source, file: BinaryIO, *, offset: int, prefix: bytes = b"") -> tuple[int, bytes]:
+def keep(source: Source, file: BinaryIO, *, offset: int) -> tuple[int, bytes]:
     """Store an open file from `offset` to its end; its size then, and the SHA-256 of all of it.
 
     `file` stands at `offset`; the bytes before it are in the database already and are hashed from there.

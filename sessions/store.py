@@ -158,7 +158,9 @@ def write_steps(session_id: Any, steps: Iterable[Step]) -> None:
         "turn", "first_seq", "last_seq", "response_id", "model", "at", "fresh", "cache_read", "cache_write", "output", "reasoning",
         "total", "window", "estimated", "copied",
     ]  # fmt: skip
-    StepRow.objects.bulk_create(rows, batch_size=2000, update_conflicts=True, update_fields=fields, unique_fields=["session", "n"])
+    StepRow.objects.bulk_create(
+        rows, batch_size=2000, update_conflicts=True, update_fields=fields, unique_fields=["session", "n"]
+    )
 
 
 def write_goals(session_id: Any, goals: Sequence[Goal]) -> None:
@@ -220,7 +222,14 @@ def edits_of(version: Version) -> list[Edit]:
             edits.append(Replace(row.replaces, unpack(row.parts)))
         else:
             edits.append(
-                Insert(row.after, Role(row.role), InsertKind(row.kind), unpack(row.parts), row.stands_for or Ranges(), row.label)
+                Insert(
+                    row.after,
+                    Role(row.role),
+                    InsertKind(row.kind),
+                    unpack(row.parts),
+                    row.stands_for or Ranges(),
+                    row.label,
+                )
             )
     return edits
 

@@ -82,7 +82,9 @@ def make(
     return version
 
 
-def set_head(session: Session, version: Version, *, by: Any, what: str, redo: list[int], facts: dict[str, Any] | None = None) -> None:
+def set_head(
+    session: Session, version: Version, *, by: Any, what: str, redo: list[int], facts: dict[str, Any] | None = None
+) -> None:
     """Point the head at `version` and write the event. The caller holds the session's lock."""
     was = session.current
     session.head = None if version.pk == session.native_head_id else version
@@ -150,10 +152,7 @@ def roll_back(
     if was is None:
         raise Refused("empty", "This session has no entries yet.")
     point = _point(session, to_turn, to_entry)
-    base = next(
-        (v for v in reversed(ancestry(was)) if all(i.stands_for.spans[-1][1] - 1 <= point for i in _folds(v))),
-        ancestry(was)[0],
-    )
+    base = _showing(session, was, point)
     edits = edits_of(base)
     point, notes = _whole_answer(session, point, hidden_by(edits))
     last_seq = session.entries_count - 1
@@ -186,11 +185,20 @@ def roll_back(
 
 def arrived_after(session: Session, version: Version) -> int:
     """Sent entries that came after a version was made."""
-    return Entry.objects.filter(session=session, sent=True, seq__gt=version.at_seq).count() if version.at_seq >= 0 else 0
+    return (
+        Entry.objects.filter(session=session, sent=True, seq__gt=version.at_seq).count() if version.at_seq >= 0 else 0
+    )
 
 
-def _folds(version: Version) -> list[Any]:
-    return [insertion for insertion in version.insertions.all() if insertion.stands_for]
+def _showing(session: Session, version: Version, point: int) -> Version:
+    """The newest of a version and its ancestors that still shows what stands at `point`, and in which no fold reaches beyond it."""
+    last = Entry.objects.filter(session=session, sent=True, seq__lte=point).aggregate(seq=Max("seq"))["seq"]
+    line = ancestry(version)
+    for candidate in reversed(line):
+        folds = [row.stands_for for row in candidate.insertions.all() if row.stands_for]
+        if last not in candidate.hidden and all(fold.spans[-1][1] - 1 <= point for fold in folds):
+            return candidate
+    return line[0]
 
 
 def _point(session: Session, to_turn: int | None, to_entry: int | None) -> int:
@@ -198,7 +206,10 @@ def _point(session: Session, to_turn: int | None, to_entry: int | None) -> int:
         raise Refused("usage", "Say either a turn or an entry to roll back to.")
     if to_entry is not None:
         if not 0 <= to_entry < session.entries_count:
-            raise Refused("no_such_entry", f"This session has entries 0 to {session.entries_count - 1}; {to_entry} is none of them.")
+            raise Refused(
+                "no_such_entry",
+                f"This session has entries 0 to {session.entries_count - 1}; {to_entry} is none of them.",
+            )
         return to_entry
     last = Entry.objects.filter(session=session, turn=to_turn).aggregate(seq=Max("seq"))["seq"]
     if last is None:
@@ -217,16 +228,24 @@ def _whole_answer(session: Session, point: int, hidden: Ranges) -> tuple[int, tu
         if kind == Kind.TOOL_RESULT:
             answered.update(calls)
         elif kind == Kind.TOOL_CALL and not answered.issuperset(calls):
-            if not Entry.objects.filter(session=session, sent=True, seq__gt=point, call_ids__contains=calls[:1]).exists():
+            if not Entry.objects.filter(
+                session=session, sent=True, seq__gt=point, call_ids__contains=calls[:1]
+            ).exists():
                 continue  # never answered at all: rolling back does not part it from anything
-            first = sent.filter(step=step).order_by("seq").values_list("seq", flat=True).first() if step is not None else None
+            first = (
+                sent.filter(step=step).order_by("seq").values_list("seq", flat=True).first()
+                if step is not None
+                else None
+            )
             start = min(seq, seq if first is None else first)
             return start - 1, (f"moved back to entry {start - 1}, so that no call stands without its result",)
     return point, ()
 
 
 def _visible(session: Session, hidden: Ranges) -> Any:
-    for seq in Entry.objects.filter(session=session, sent=True).order_by("seq").values_list("seq", flat=True).iterator():
+    for seq in (
+        Entry.objects.filter(session=session, sent=True).order_by("seq").values_list("seq", flat=True).iterator()
+    ):
         if seq not in hidden:
             yield seq
             return

@@ -23,7 +23,7 @@ class ClaudeLines:
     def raw(self, line: bytes) -> None:
         self.lines.append(line)
 
-    def record(self, record: dict[str, Any], *, parent: str | None | bool = True) -> str:
+    def record(self, record: dict[str, Any], *, parent: str | bool | None = True) -> str:
         self._n += 1
         uuid = str(UUID(int=(hash_of(self.session_id) << 32) + self._n))
         envelope = {

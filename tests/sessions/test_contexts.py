@@ -44,7 +44,10 @@ def test_what_arrives_later_is_simply_visible() -> None:
 
 @given(st.sets(st.integers(0, 20)), st.lists(st.integers(-1, 21), max_size=6))
 def test_projection_keeps_order_and_loses_only_what_is_hidden(hidden: set[int], places: list[int]) -> None:
-    edits = [Hide(Ranges.from_numbers(hidden)), *(Insert(at, Role.USER, InsertKind.NOTICE, text(str(at))) for at in places)]
+    edits = [
+        Hide(Ranges.from_numbers(hidden)),
+        *(Insert(at, Role.USER, InsertKind.NOTICE, text(str(at))) for at in places),
+    ]
     seen = project(entries(21), edits)
     kept = [item.seq for item in seen if item.seq is not None]
     assert kept == [n for n in range(21) if n not in hidden]

@@ -61,7 +61,9 @@ def test_requests_are_goals_where_no_plan_is_kept() -> None:
 
 @given(
     st.lists(
-        st.lists(st.tuples(st.sampled_from("abcdefgh 目标 🎯"), st.sampled_from([P, I, C])), max_size=6), min_size=1, max_size=8
+        st.lists(st.tuples(st.sampled_from("abcdefgh 目标 🎯"), st.sampled_from([P, I, C])), max_size=6),
+        min_size=1,
+        max_size=8,
     )
 )
 def test_any_sequence_of_rewrites_leaves_each_item_in_one_state_and_survives_json(

@@ -39,7 +39,21 @@ def session_of(taken: Taken) -> Session:
 
 
 def rows(session: Session) -> list[tuple[Any, ...]]:
-    names = ("seq", "turn", "step", "goal", "kind", "role", "native_id", "sent", "text", "tokens", "byte_offset", "byte_length", "problem")
+    names = (
+        "seq",
+        "turn",
+        "step",
+        "goal",
+        "kind",
+        "role",
+        "native_id",
+        "sent",
+        "text",
+        "tokens",
+        "byte_offset",
+        "byte_length",
+        "problem",
+    )
     return list(session.entries.order_by("seq").values_list(*names))
 
 
@@ -49,8 +63,17 @@ def test_a_file_comes_in_whole_and_its_bytes_come_back(workspace: Workspace, tmp
     assert (taken.outcome, taken.agent, taken.entries, taken.turns, taken.steps) == ("added", "claude-code", 12, 3, 6)
     session = session_of(taken)
     assert bytes_of(session.source) == data
-    assert [data[e.byte_offset : e.byte_offset + e.byte_length] for e in session.entries.order_by("seq")] == data.splitlines(keepends=True)
-    assert session.totals == {"fresh": 60, "cache_read": 600, "cache_write": 30, "output": 120, "reasoning": None, "steps": 6}
+    assert [
+        data[e.byte_offset : e.byte_offset + e.byte_length] for e in session.entries.order_by("seq")
+    ] == data.splitlines(keepends=True)
+    assert session.totals == {
+        "fresh": 60,
+        "cache_read": 600,
+        "cache_write": 30,
+        "output": 120,
+        "reasoning": None,
+        "steps": 6,
+    }
     assert session.title == "Please look at part 1 of the ledger"
     assert (session.project, session.branch, session.agent_version) == ("ledger", "main", "2.1.150")
 
@@ -96,7 +119,9 @@ def test_a_half_written_last_line_is_read_again_when_it_is_whole(workspace: Work
     path = write(tmp_path, data[:-40])
     torn = take_file(workspace, path)
     last = session_of(torn).entries.order_by("seq").last()
-    assert last is not None and last.kind == "malformed" and last.problem
+    assert last is not None
+    assert last.kind == "malformed"
+    assert last.problem
     assert torn.malformed == 1
     path.write_bytes(data)
     whole = take_file(workspace, path)
@@ -132,7 +157,9 @@ def test_dirt_is_kept_and_said_and_the_rest_goes_on(workspace: Workspace, tmp_pa
     made.raw(b"\x00\x00\x00")
     made.raw(b'{"type":"something-new","x":1}')
     made.says("NUL \x00 inside, lone \ud83d surrogate".encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
-    made.raw(b'{"type":"user","uuid":"s","parentUuid":null,"message":{"role":"user","content":"lone \\ud83d and \\u0000"}}')
+    made.raw(
+        b'{"type":"user","uuid":"s","parentUuid":null,"message":{"role":"user","content":"lone \\ud83d and \\u0000"}}'
+    )
     made.says("line\u2028separator")
     taken = take_file(workspace, write(tmp_path, bytes(made)))
     session = session_of(taken)
@@ -174,7 +201,9 @@ def test_copies_of_an_answer_are_counted_once_in_a_workspace(workspace: Workspac
     fork.prompt("another way")
     fork.says("a new answer", message="msg_new")
     take_file(workspace, write(tmp_path, bytes(first)))
-    forked = session_of(take_file(workspace, write(tmp_path, bytes(fork), "22222222-2222-4333-8444-555555555555.jsonl")))
+    forked = session_of(
+        take_file(workspace, write(tmp_path, bytes(fork), "22222222-2222-4333-8444-555555555555.jsonl"))
+    )
     assert forked.totals["steps"] == 1
     assert sum(s.totals["output"] for s in Session.objects.all()) == 100
 
@@ -189,9 +218,13 @@ def test_a_native_compaction_is_a_version_and_its_context_is_what_is_sent(worksp
         (0, "recorded", "recorded"),
         (1, "native", "compaction"),
     ]
-    assert session.native_head is not None and session.native_head.n == 1 and session.head is None
+    assert session.native_head is not None
+    assert session.native_head.n == 1
+    assert session.head is None
     texts = [item.text for item in context_items(session)]
-    assert len(texts) == 3 and "We looked at two parts." in texts[0] and texts[1:] == ["go on", "Going on."]
+    assert len(texts) == 3
+    assert "We looked at two parts." in texts[0]
+    assert texts[1:] == ["go on", "Going on."]
 
 
 def test_growing_past_a_compaction_keeps_the_versions_there_are(workspace: Workspace, tmp_path: Path) -> None:
@@ -205,7 +238,8 @@ def test_growing_past_a_compaction_keeps_the_versions_there_are(workspace: Works
     path.write_bytes(bytes(made))
     take_file(workspace, path)
     session.refresh_from_db()
-    assert session.native_head is not None and session.native_head.parent == kept
+    assert session.native_head is not None
+    assert session.native_head.parent == kept
     assert Version.objects.filter(session=session).count() == 3
 
 

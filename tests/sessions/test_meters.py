@@ -104,6 +104,8 @@ def test_sizes_are_the_plain_definitions(texts: list[str]) -> None:
 @pytest.mark.parametrize("name", list(meters()))
 def test_every_meter_grows_with_its_text_and_says_what_it_counts(name: str) -> None:
     meter = by_id(name)
-    assert meter.counts and meter.source and meter.label
+    assert meter.counts
+    assert meter.source
+    assert meter.label
     lengths = [1, 40, 400, 4_000]
     assert all(small < large for small, large in pairwise(counter(meter)(["word " * n for n in lengths])))

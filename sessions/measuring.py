@@ -1,0 +1,86 @@
+"""Tokens of a version by any meters, summed in the database from the size vectors: one query, no text read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm
+from typing import Any
+
+from django.db import connection
+
+from sessions.fields import to_multirange
+from sessions.meters import Meter
+from sessions.models import Version
+from sessions.ranges import Ranges
+
+_ENTRIES = (
+    "SELECT utf8, utf16, ascii, images, documents, tokens FROM agent_sessions_entry WHERE session_id = %s AND sent"
+    " AND NOT (%s::int4multirange @> seq) AND NOT (%s::int4multirange @> seq)"
+)
+_BODIES = (
+    "SELECT utf8, utf16, ascii, images, documents, tokens FROM agent_sessions_insertion WHERE version_id = %s"
+    " AND (replaces IS NULL OR NOT (%s::int4multirange @> replaces))"
+)
+
+
+def measured(
+    session_id: Any,
+    version: Version | None,
+    meters: Sequence[Meter],
+    *,
+    until_seq: int | None = None,
+    after_seq: int | None = None,
+    but_step: int | None = None,
+) -> dict[str, int]:
+    """Tokens of a version's context by each of `meters`, by id, before the agent's own wiring.
+
+    `until_seq`: as of that entry, it included. `after_seq`: only what stands behind that entry, and then without `but_step`'s entries.
+    """
+    hidden = to_multirange(version.hidden if version is not None else Ranges())
+    masked = to_multirange(version.masked if version is not None else Ranges())
+    entries, bodies = _ENTRIES, _BODIES
+    values: list[Any] = [session_id, hidden, masked]
+    more: list[Any] = [None if version is None else version.pk, hidden]
+    if until_seq is not None:
+        entries, values = f"{entries} AND seq <= %s", [*values, until_seq]
+        bodies, more = f"{bodies} AND after <= %s", [*more, until_seq]
+    if after_seq is not None:
+        entries, values = f"{entries} AND seq > %s", [*values, after_seq]
+        bodies, more = f"{bodies} AND after > %s", [*more, after_seq]
+        if but_step is not None:
+            entries, values = f"{entries} AND step IS DISTINCT FROM %s", [*values, but_step]
+    sums = ", ".join(_sum(meter) for meter in meters)
+    with connection.cursor() as cursor:
+        # The expressions are built from the meters' own numbers; everything else is a parameter.
+        cursor.execute(f"SELECT {sums} FROM ({entries} UNION ALL {bodies}) AS sizes", [*values, *more])  # noqa: S608
+        row = cursor.fetchone()
+    assert row is not None
+    return {meter.id: int(tokens) for meter, tokens in zip(meters, row, strict=True)}
+
+
+def _sum(meter: Meter) -> str:
+    """The SQL of a meter's total: its fractions over one denominator, so that all is done in whole numbers."""
+    terms = {
+        "utf8": meter.utf8,
+        "utf16": meter.utf16,
+        "ascii": meter.ascii,
+        "tokens": meter.tokens,
+        "images": meter.image,
+        "documents": meter.document,
+    }
+    below = lcm(4, *(term.denominator for term in terms.values()))
+    if meter.rounding == "half_up":
+        below = lcm(2, below)
+
+    def weight(names: Sequence[str]) -> str:
+        return " + ".join(f"{int(terms[name] * below)} * {name}::bigint" for name in names if terms[name]) or "0"
+
+    value = weight(list(terms))
+    if meter.cliff is not None:
+        long = f"{below // 4} * utf16::bigint + {weight(['images', 'documents'])}"
+        value = f"CASE WHEN utf16 > {meter.cliff} THEN {long} ELSE {value} END"
+    up = {"ceil": below - 1, "floor": 0, "half_up": below // 2}[meter.rounding]
+    if meter.whole:
+        return f"div(coalesce(sum({value}), 0) + {up}, {below})"
+    # The weight is never negative, so that whole-number division rounds down.
+    return f"coalesce(sum(({value} + {up}) / {below}), 0)"

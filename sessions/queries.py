@@ -1,0 +1,345 @@
+"""What the page of a session reads. Every query is bounded by what is shown, never by the length of the session.
+
+Entries are dense in `seq`, so a window is computed as a list of numbers and fetched by key: hidden stretches cost nothing to skip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, models
+from django.db.models import Case, Count, F, Func, Max, Min, Q, Sum, Value, When
+
+from sessions.ghosts import Band, Maker, Stretch, bands
+from sessions.models import Entry, Goal, Insertion, Session, Step, Version
+from sessions.ranges import Ranges
+
+SMALL = (
+    16_384  # stored bytes of parts that a window loads with its rows; larger entries show the beginning of their words
+)
+RECORDS = 240  # records looked through for one window: records that are not sent cost a line, not a place
+SHOWN = 80  # entries of one window
+FIGURED = 2_000  # entries of the turns of a window up to which their steps and tokens are summed
+GOALS = 300  # goals of one page
+NEAR = 400  # entries after a call among which its result is looked for
+
+_LINE = (
+    "seq", "turn", "step", "goal", "kind", "role", "tool", "call_ids", "is_error", "sent", "opens_turn", "copied", "lane", "at", "tokens",
+    "byte_length", "problem",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A session as one of its versions shows it. `version` is the one looked at, `current` the one in force."""
+
+    session: Session
+    versions: tuple[Version, ...]
+    version: Version | None
+    current: Version | None
+    native: Version | None
+    chain: tuple[Version, ...]
+    bands: tuple[Band, ...]
+
+    @property
+    def hidden(self) -> Ranges:
+        return self.version.hidden if self.version is not None else Ranges()
+
+    @property
+    def parted(self) -> bool:
+        """Whether a person's head and the agent's own have parted."""
+        return self.current is not None and self.native is not None and self.current.pk != self.native.pk
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether another version than the one in force is looked at."""
+        return self.version is not None and self.current is not None and self.version.pk != self.current.pk
+
+
+def reading(session: Session, n: int | None = None) -> Reading:
+    """The session at version `n`; without one, or where there is none of that number, at the version in force."""
+    versions = tuple(session.versions.order_by("n"))
+    by_id = {version.pk: version for version in versions}
+    native = by_id.get(session.native_head_id) if session.native_head_id else None
+    current = by_id.get(session.head_id, native) if session.head_id else native
+    version = next((v for v in versions if v.n == n), current)
+    chain: list[Version] = []
+    at = version
+    while at is not None:
+        chain.append(at)
+        at = by_id.get(at.parent_id) if at.parent_id else None
+    chain.reverse()
+    return Reading(
+        session, versions, version, current, native, tuple(chain), tuple(bands([maker_of(v) for v in chain]))
+    )
+
+
+def maker_of(version: Version) -> Maker:
+    made_here = version.origin in (Version.Origin.RUN, Version.Origin.PERSON)
+    kind = "run" if version.origin == Version.Origin.RUN else version.kind
+    return Maker(version.n, kind, version.label, made_here, version.hidden)
+
+
+def rows_of(session: Session, seqs: Sequence[int]) -> list[Entry]:
+    """These entries in order, without their parts but where those are small (`small`); of larger ones `words` begins their text."""
+    if not seqs:
+        return []
+    stored = Func(F("parts"), function="octet_length", output_field=models.IntegerField())
+    shown = Q(sent=True) | Q(kind__in=("malformed", "event"))
+    rows = (
+        Entry.objects.filter(session=session, seq__in=list(seqs))
+        .annotate(stored=stored)
+        .annotate(
+            small=Case(
+                When(shown & Q(stored__lte=SMALL), then=F("parts")),
+                default=Value(None),
+                output_field=models.BinaryField(),
+            ),
+            words=Case(
+                When(shown & Q(stored__gt=SMALL), then=F("text")), default=Value(""), output_field=models.TextField()
+            ),
+        )
+        .order_by("seq")
+        .only(*_LINE)
+        .fetch_mode(models.FETCH_RAISE)
+    )
+    return list(rows)
+
+
+def shown(row: Entry) -> bool:
+    """Whether an entry has a line of its own. All others stand behind "n records not sent"."""
+    return row.sent or row.kind == "malformed" or row.is_error or row.problem is not None
+
+
+def cut_after(stretch: Stretch, rows: list[Entry], count: int = SHOWN) -> tuple[Stretch, list[Entry]]:
+    """The beginning of a window up to `count` entries that are shown."""
+    seen = 0
+    for at, row in enumerate(rows):
+        seen += shown(row)
+        if seen == count and at + 1 < len(rows):
+            return Stretch(stretch.seqs[: at + 1], stretch.low, row.seq, stretch.earlier, later=True), rows[: at + 1]
+    return stretch, rows
+
+
+def cut_before(stretch: Stretch, rows: list[Entry], count: int = SHOWN) -> tuple[Stretch, list[Entry]]:
+    """The end of a window from `count` shown entries before its end."""
+    seen = 0
+    for at in range(len(rows) - 1, 0, -1):
+        seen += shown(rows[at])
+        if seen == count:
+            return Stretch(stretch.seqs[at:], rows[at - 1].seq, stretch.high, earlier=True, later=stretch.later), rows[
+                at:
+            ]
+    return stretch, rows
+
+
+def inserted(
+    version: Version | None, stretch: Stretch, seqs: Iterable[int]
+) -> tuple[list[Insertion], dict[int, Insertion]]:
+    """The insertions whose place is in a window, in order, and the replacements of its entries by seq. Without large parts."""
+    if version is None:
+        return [], {}
+    stored = Func(F("parts"), function="octet_length", output_field=models.IntegerField())
+    rows = (
+        version.insertions.filter(
+            Q(replaces__isnull=True, after__gte=stretch.low, after__lt=stretch.high + (not stretch.later))
+            | Q(replaces__in=list(seqs))
+        )
+        .annotate(stored=stored)
+        .annotate(
+            small=Case(When(stored__lte=SMALL, then=F("parts")), default=Value(None), output_field=models.BinaryField())
+        )
+        .order_by("after", "position")
+        .only("version", "position", "after", "replaces", "role", "kind", "label", "stands_for", "tokens")
+        .fetch_mode(models.FETCH_RAISE)
+    )
+    added: list[Insertion] = []
+    bodies: dict[int, Insertion] = {}
+    for row in rows[: RECORDS * 2]:
+        if row.replaces is None:
+            added.append(row)
+        else:
+            bodies[row.replaces] = row
+    return added, bodies
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFacts:
+    """`steps` and `tokens` (o200k, of its sent entries) are None where a turn is too long to be summed for a heading."""
+
+    turn: int
+    first_seq: int
+    at: Any = None
+    steps: int | None = None
+    tokens: int | None = None
+
+
+def turns_of(session: Session, turns: Iterable[int]) -> dict[int, TurnFacts]:
+    """Where these turns begin and what they hold."""
+    wanted = sorted(set(turns))
+    if not wanted:
+        return {}
+    openings = list(
+        Entry.objects.filter(session=session, opens_turn=True, lane="", turn__gte=wanted[0], turn__lte=wanted[-1] + 1)
+        .order_by("turn", "seq")
+        .values_list("turn", "seq", "at")[: len(wanted) + RECORDS]
+    )
+    found = {turn: TurnFacts(turn, seq, at) for turn, seq, at in reversed(openings)}
+    if not found:
+        return {}
+    low = min(facts.first_seq for facts in found.values())
+    beyond = found.pop(wanted[-1] + 1, None)
+    high = beyond.first_seq if beyond is not None else session.entries_count
+    if high - low <= FIGURED:
+        sums = (
+            Entry.objects.filter(session=session, seq__gte=low, seq__lt=high, sent=True)
+            .values("turn")
+            .annotate(steps=Count("step", distinct=True), sum=Sum("tokens"))
+            .values_list("turn", "steps", "sum")
+        )
+        for turn, steps, tokens in sums:
+            if turn in found:
+                facts = found[turn]
+                found[turn] = TurnFacts(turn, facts.first_seq, facts.at, steps, tokens)
+    return {turn: facts for turn, facts in found.items() if turn in wanted}
+
+
+def goals_of(session: Session) -> list[Goal]:
+    return list(session.goals.order_by("position")[:GOALS])
+
+
+def last_step(session: Session) -> Step | None:
+    """The last step with usage of its own session."""
+    return (
+        session.steps.filter(Q(fresh__isnull=False) | Q(cache_read__isnull=False) | Q(total__isnull=False))
+        .order_by("-n")
+        .first()
+    )
+
+
+def arrived(session: Session, version: Version) -> tuple[int, int]:
+    """Sent entries behind the last one a version was made over, and their o200k tokens."""
+    found = session.entries.filter(seq__gt=version.at_seq, sent=True).aggregate(
+        count=Count("seq"), tokens=Sum("tokens")
+    )
+    return found["count"], found["tokens"] or 0
+
+
+def children_by_call(session: Session, calls: Iterable[str]) -> dict[str, list[Session]]:
+    """Sub-agent sessions by the call that started them."""
+    wanted = [call for call in calls if call]
+    if not wanted:
+        return {}
+    out: dict[str, list[Session]] = {}
+    found = session.children.filter(parent_call_id__in=wanted, superseded_by=None).only(
+        "id", "title", "steps_count", "entries_count", "parent_call_id", "agent", "totals"
+    )
+    for child in found[:SHOWN]:
+        out.setdefault(child.parent_call_id or "", []).append(child)
+    return out
+
+
+def pins_of(session: Session) -> frozenset[int]:
+    return frozenset(session.pins.values_list("seq", flat=True))
+
+
+def entry_of(session: Session, seq: int) -> Entry | None:
+    """One entry, whole."""
+    return Entry.objects.filter(session=session, seq=seq).select_related("source").first()
+
+
+def results_of(session: Session, entry: Entry) -> list[Entry]:
+    """The entries that answer the calls of `entry`, whole."""
+    if not entry.call_ids or entry.kind == "tool_result":
+        return []
+    return [
+        row
+        for row in session.entries.filter(seq__gt=entry.seq, seq__lte=entry.seq + NEAR, kind="tool_result").order_by(
+            "seq"
+        )
+        if set(row.call_ids or ()) & set(entry.call_ids)
+    ]
+
+
+def partners_of(session: Session, entry: Entry) -> list[tuple[int, str]]:
+    """Seq and kind of the entries that share a call with `entry`."""
+    if not entry.call_ids:
+        return []
+    near = session.entries.filter(seq__gte=entry.seq - NEAR, seq__lte=entry.seq + NEAR, call_ids__isnull=False)
+    return [
+        (seq, kind)
+        for seq, kind, calls in near.order_by("seq").values_list("seq", "kind", "call_ids")
+        if seq != entry.seq and set(calls or ()) & set(entry.call_ids)
+    ]
+
+
+def band_figures(session: Session, band: Band) -> tuple[int, int]:
+    """Sent entries of a band and their o200k tokens. As long as the band: asked for after the page stands."""
+    found = session.entries.filter(seq__gte=band.start, seq__lt=band.stop, sent=True).aggregate(
+        count=Count("seq"), tokens=Sum("tokens")
+    )
+    return found["count"], found["tokens"] or 0
+
+
+def place_of(session: Session, at: str) -> int | None:
+    """The entry that a deep link means: e1083, t12 (its first), step243 (its first), g2.3 (its first)."""
+    if at.startswith("step") and at[4:].isdigit():
+        return session.steps.filter(n=int(at[4:])).values_list("first_seq", flat=True).first()
+    if at.startswith("t") and at[1:].isdigit():
+        return (
+            session.entries.filter(opens_turn=True, turn=int(at[1:]))
+            .order_by("seq")
+            .values_list("seq", flat=True)
+            .first()
+        )
+    if at.startswith("g"):
+        return session.goals.filter(path=at[1:]).values_list("first_seq", flat=True).first()
+    if at.startswith("e") and at[1:].isdigit() and int(at[1:]) < session.entries_count:
+        return int(at[1:])
+    return None
+
+
+def outline(session: Session, after: int = 0, count: int = 100) -> list[Entry]:
+    """The prompts that open turns, by keyset on the turn."""
+    return list(
+        session.entries.filter(opens_turn=True, lane="", turn__gt=after)
+        .order_by("turn", "seq")
+        .only("seq", "turn", "text", "at")[:count]
+    )
+
+
+_SERIES = (
+    "n", "turn", "first_seq", "model", "at", "fresh", "cache_read", "cache_write", "output", "total", "estimated", "copied",
+)  # fmt: skip
+
+
+def series(session: Session) -> list[tuple[Any, ...]]:
+    """Every step of a session, for the chart: asked for after the page stands."""
+    return list(session.steps.order_by("n").values_list(*_SERIES))
+
+
+def turn_spans(session: Session) -> list[tuple[int, int, int]]:
+    """Turn, first and last step of each turn that has any."""
+    return list(
+        session.steps.filter(turn__isnull=False)
+        .values("turn")
+        .annotate(first=Min("n"), last=Max("n"))
+        .order_by("turn")
+        .values_list("turn", "first", "last")
+    )
+
+
+def steps_page(session: Session, after: int, count: int = 200) -> list[Step]:
+    return list(session.steps.filter(n__gt=after).order_by("n")[:count])
+
+
+def plan_of(session: Session, seqs: Sequence[int]) -> str:
+    """PostgreSQL's plan for a window, for the bench and the tests: it must go by the key."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "EXPLAIN SELECT seq FROM agent_sessions_entry WHERE session_id = %s AND seq = ANY(%s) ORDER BY seq",
+            [session.pk, list(seqs)],
+        )
+        return "\n".join(row[0] for row in cursor)

@@ -1,0 +1,585 @@
+"""From rows to what stands on the page: turns with their lines, ghosts as bands, insertions in their places, quiet records counted.
+
+No database here: everything is given. `Line` is one row of the transcript; templates draw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from sessions import render
+from sessions.ansi import plain
+from sessions.calls import Call, call_of, command_of, patch_of
+from sessions.entries import Part, PartKind
+from sessions.ghosts import Band, Stretch
+from sessions.models import Entry, Insertion, Session
+from sessions.packing import unpack
+from sessions.queries import TurnFacts, shown
+
+MESSAGE = 4_000  # characters of a message shown before "show all"
+SUMMARY = 420  # characters of a summary shown while it is closed
+CARRIED = 4  # insertions of one place shown one by one; more of a kind stand behind one line
+
+
+@dataclass(slots=True)
+class Line:
+    """One row. `form` names its look; `body` is safe HTML that is always shown, `opens` whether more comes by opening it."""
+
+    seq: int
+    form: str
+    turn: int | None = None
+    step: int | None = None
+    goal: str | None = None
+    at: Any = None
+    tokens: int | None = None
+    name: str = ""
+    argument: str = ""
+    remark: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    body: SafeString | None = None
+    cut: str = ""
+    opens: bool = False
+    signed: bool = False
+    pinned: bool = False
+    lane: str = ""
+    problem: str = ""
+    masked: bool = False
+    placeholder: str = ""
+    tokens_whole: int | None = None
+    results: list[int] = field(default_factory=list)
+    children: list[Session] = field(default_factory=list)
+    selected: bool = False
+    ghost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Records without a line: not sent to the model, and nothing a reader misses."""
+
+    first: int
+    last: int
+    count: int
+    lane: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ghost:
+    """A band, closed or (with `lines`) open. `insertion` stands for it in the context looked at."""
+
+    band: Band
+    insertion: Insertion | None = None
+    blocks: tuple[Any, ...] | None = None
+    more_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """An insertion, or several of one kind at one place."""
+
+    insertion: Insertion
+    text: SafeString | str
+    cut: bool
+    others: tuple[Insertion, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return self.insertion.tokens + sum(other.tokens for other in self.others)
+
+
+@dataclass(slots=True)
+class Turn:
+    """Lines of one turn in a window. `begins`: whether the turn's opening stands in it. None: before the first turn."""
+
+    turn: int | None
+    begins: bool
+    facts: TurnFacts | None
+    goal: str | None = None
+    blocks: list[Any] = field(default_factory=list)
+
+
+def parts_of(row: Entry | Insertion) -> tuple[Part, ...] | None:
+    """The parts that came with a row; None where they were too large to come along."""
+    small = getattr(row, "small", None)
+    return None if small is None else unpack(small)
+
+
+def lines_of(
+    rows: Sequence[Entry],
+    *,
+    bodies: Mapping[int, Insertion],
+    pins: frozenset[int],
+    children: Mapping[str, list[Session]],
+) -> Iterator[Line | Quiet]:
+    """Rows as lines: results join the line of their call where that stands in the same window; quiet records are counted."""
+    calls: dict[str, Line] = {}
+    quiet: Quiet | None = None
+    for row in rows:
+        if not shown(row):
+            if quiet is not None and quiet.lane == row.lane:
+                quiet = replace(quiet, last=row.seq, count=quiet.count + 1)
+            else:
+                if quiet is not None:
+                    yield quiet
+                quiet = Quiet(row.seq, row.seq, 1, row.lane)
+            continue
+        body = bodies.get(row.seq)
+        if row.kind == "tool_result" and (home := _home(row, calls)) is not None:
+            _join(home, row, parts_of(row), body)
+            continue
+        if quiet is not None:
+            yield quiet
+            quiet = None
+        line = line_of(row, parts_of(row))
+        line.pinned = row.seq in pins
+        if body is not None:
+            _mask(line, body, row.tokens)
+        for call in row.call_ids or ():
+            if row.kind != "tool_result":
+                calls[call] = line
+            line.children.extend(children.get(call, ()))
+        yield line
+    if quiet is not None:
+        yield quiet
+
+
+def _home(row: Entry, calls: Mapping[str, Line]) -> Line | None:
+    homes = [calls.get(call) for call in row.call_ids or ()]
+    first = homes[0] if homes else None
+    return first if first is not None and all(home is first for home in homes) else None
+
+
+def _join(line: Line, row: Entry, parts: tuple[Part, ...] | None, body: Insertion | None) -> None:
+    """A result becomes the end of its call's line."""
+    line.results.append(row.seq)
+    line.tokens = (line.tokens or 0) + row.tokens
+    line.failed = line.failed or row.is_error
+    if body is not None:
+        _mask(line, body, row.tokens, joined=True)
+    if parts is None:
+        line.remark = _more(line.remark, f"{row.byte_length:,} bytes")
+        return
+    came = next((part for part in parts if part.kind is PartKind.TOOL_RESULT), None)
+    if came is not None:
+        line.remark = _more(line.remark, outcome(line.form, came))
+        code = came.meta.get("exit_code")
+        line.exit_code = code if isinstance(code, int) else line.exit_code
+
+
+def _more(remark: str, words: str) -> str:
+    return " · ".join(word for word in (remark, words) if word)
+
+
+def _mask(line: Line, body: Insertion, whole: int, *, joined: bool = False) -> None:
+    line.masked = True
+    parts = parts_of(body) or ()
+    text = "\n".join(part.text for part in parts if part.text)
+    line.placeholder = plain(text[:120]).replace("\n", " ") + ("…" if len(text) > 120 else "")
+    line.tokens_whole = line.tokens if joined else whole
+    line.tokens = (line.tokens or whole) - whole + body.tokens if joined else body.tokens
+
+
+def line_of(row: Entry, parts: tuple[Part, ...] | None) -> Line:
+    """One entry as a row of its own."""
+    line = Line(
+        row.seq,
+        form_of(row),
+        row.turn,
+        row.step,
+        row.goal,
+        row.at,
+        row.tokens if row.sent else None,
+        lane=row.lane,
+        problem=row.problem or "",
+    )
+    line.failed = row.is_error
+    if parts is None:
+        _draw_large(line, row)
+        return line
+    text = "\n".join(part.text for part in parts if part.text)
+    match line.form:
+        case "call":
+            _draw_calls(line, parts)
+        case "result":
+            came = next((part for part in parts if part.kind is PartKind.TOOL_RESULT), None)
+            line.name = f"Result of {row.tool or 'a call'}"
+            line.remark = outcome("result", came) if came is not None else ""
+            line.exit_code = came.meta.get("exit_code") if came is not None else None
+            line.opens = True
+        case "reasoning":
+            _draw_reasoning(line, parts)
+        case "message":
+            _draw_message(line, text)
+        case "prompt":
+            line.body, line.cut = _plain_body(text)
+            line.remark = media_words(parts)
+        case "malformed":
+            line.name = "Malformed"
+            line.argument = plain(text[:120]).replace("\n", " ")
+            line.opens = True
+        case _:
+            line.name = _NAMES.get(line.form, row.kind)
+            line.argument = _telling(text, parts)
+            line.remark = _lines_words(text) if line.form != "media" else ""
+            line.opens = bool(text)
+    return line
+
+
+_FORMS = {"tool_call": "call", "tool_result": "result", "event": "event", "malformed": "malformed"}
+_NAMES = {
+    "context": "Context", "summary": "Summary", "command": "Command", "media": "Media", "event": "Event", "meta": "Meta", "other": "Record",
+    "compaction": "Compaction", "rollback": "Rollback",
+}  # fmt: skip
+
+
+def form_of(row: Entry) -> str:
+    return _FORMS.get(row.kind, row.kind)
+
+
+def _draw_large(line: Line, row: Entry) -> None:
+    text = getattr(row, "words", "") or ""
+    if line.form == "call":
+        call = call_of(row.tool, text)
+        line.name, line.argument = call.name, call.argument
+        line.opens = True
+    elif line.form == "message":
+        _draw_message(line, text)
+        line.cut = line.cut or f"the first {len(text):,} characters"
+    elif line.form == "prompt":
+        line.body, line.cut = _plain_body(text)
+        line.cut = line.cut or f"the first {len(text):,} characters"
+    else:
+        line.name = (
+            f"Result of {row.tool or 'a call'}"
+            if line.form == "result"
+            else _NAMES.get(line.form, line.form.capitalize())
+        )
+        line.argument = "" if line.form == "result" else plain(text[:160]).replace("\n", " ")
+        line.opens = True
+    line.remark = _more(line.remark, f"{row.byte_length:,} bytes")
+
+
+def _draw_calls(line: Line, parts: tuple[Part, ...]) -> None:
+    made = [part for part in parts if part.kind is PartKind.TOOL_CALL]
+    said = "\n".join(part.text for part in parts if part.kind is PartKind.TEXT and part.text)
+    if said:
+        _draw_message(line, said)
+    if not made:
+        line.name, line.opens = "Tool", True
+        return
+    call = call_of(made[0].tool, made[0].text)
+    line.name, line.argument, line.opens = call.name, call.argument, True
+    line.remark = change_words(call, made[0].text)
+    if len(made) > 1:
+        line.remark = _more(line.remark, f"and {len(made) - 1} more calls")
+    if call.nature == "delegate":
+        described = call.given.get("description")
+        line.argument = described if isinstance(described, str) and described else call.argument
+    line.lane = line.lane or ("delegate" if call.nature == "delegate" else "")
+
+
+def change_words(call: Call, text: str) -> str:
+    """+34 −12 of a call that changes files, told from its arguments; the result's own figures come with the result."""
+    hunks = hunks_of_call(call, text)
+    if not hunks:
+        return ""
+    added, removed = render.counts(hunks)
+    return f"+{added:,} −{removed:,}"
+
+
+def hunks_of_call(call: Call, text: str) -> list[render.Hunk]:
+    """The change a call asks for."""
+    if call.nature not in ("edit", "write"):
+        return []
+    patch = patch_of(call.given, text)
+    if patch is not None:
+        return render.hunks_of_patch(patch)
+    edits = call.given.get("edits")
+    pairs: list[Any] = edits if isinstance(edits, list) else [call.given]
+    out: list[render.Hunk] = []
+    for pair in pairs:
+        if not isinstance(pair, Mapping):
+            continue
+        old, new = (
+            pair.get("old_string", pair.get("oldString", "")),
+            pair.get("new_string", pair.get("newString", pair.get("content", ""))),
+        )
+        if isinstance(old, str) and isinstance(new, str) and (old or new):
+            out.extend(render.hunks_of_texts(old, new))
+    return out
+
+
+def _draw_reasoning(line: Line, parts: tuple[Part, ...]) -> None:
+    text = "\n".join(part.text for part in parts if part.text)
+    line.signed = any(part.signed for part in parts)
+    line.name = "Reasoning"
+    lines = text.count("\n") + 1 if text else 0
+    words = [f"{lines:,} line{'s' if lines != 1 else ''}"] if lines else ["encrypted" if line.signed else "empty"]
+    if line.signed:
+        words.append("signed")
+    line.remark = ", ".join(words)
+    line.opens = bool(text)
+
+
+def _draw_message(line: Line, text: str) -> None:
+    cut = text if len(text) <= MESSAGE else text[:MESSAGE].rsplit("\n", 1)[0]
+    line.body = render.markdown(cut)
+    line.cut = f"the first {len(cut):,} of {len(text):,} characters" if len(cut) < len(text) else ""
+
+
+def _plain_body(text: str) -> tuple[SafeString, str]:
+    text = text.strip("\n")
+    cut = text[:MESSAGE]
+    return render.words(cut), f"the first {len(cut):,} of {len(text):,} characters" if len(cut) < len(text) else ""
+
+
+def outcome(form: str, part: Part) -> str:
+    """What came back, in a few words: 80 lines, 9 files, 41 s, +34 −12."""
+    meta = part.meta
+    words: list[str] = []
+    added, removed = meta.get("added"), meta.get("removed")
+    if isinstance(added, int) and isinstance(removed, int) and (added or removed):
+        return ""  # the call's own line says it already
+    span = meta.get("lines")
+    if isinstance(span, list) and len(span) == 2:
+        total = meta.get("total_lines")
+        whole = isinstance(total, int) and span[0] <= 1 and span[1] >= total
+        count = span[1] - span[0] + 1
+        words.append(
+            f"{count:,} line{'s' if count != 1 else ''}"
+            if whole
+            else f"lines {span[0]:,}–{span[1]:,}" + (f" of {total:,}" if isinstance(total, int) else "")
+        )
+    elif isinstance(meta.get("files"), int):
+        words.append(f"{meta['files']:,} file{'s' if meta['files'] != 1 else ''}")
+    elif part.text:
+        words.append(_lines_words(part.text))
+    if isinstance(meta.get("tool_uses"), int):
+        words.append(f"{meta['tool_uses']:,} calls")
+    if isinstance(meta.get("tokens"), int):
+        words.append(f"{meta['tokens']:,} tokens in its own context")
+    took = meta.get("milliseconds", meta.get("duration_ms"))
+    if isinstance(took, int | float) and took >= 1000:
+        words.append(f"{took / 1000:,.0f} s" if took < 120_000 else f"{took / 60_000:,.0f} min")
+    if meta.get("interrupted"):
+        words.append("interrupted")
+    return " · ".join(words)
+
+
+def _lines_words(text: str) -> str:
+    count = text.rstrip("\n").count("\n") + 1 if text.strip() else 0
+    return f"{count:,} lines" if count > 1 else ""
+
+
+def _telling(text: str, parts: tuple[Part, ...]) -> str:
+    """The first line that says something."""
+    first = next(
+        (
+            line.strip()
+            for line in plain(text[:2000]).split("\n")
+            if line.strip() and not line.strip().startswith("<system")
+        ),
+        "",
+    )
+    return first[:160] or media_words(parts)
+
+
+def media_words(parts: tuple[Part, ...]) -> str:
+    media = [part for part in parts if part.kind is PartKind.MEDIA]
+    return ", ".join(
+        f"{part.media_type or 'media'}" + (f", {part.media_bytes:,} bytes" if part.media_bytes else "")
+        for part in media[:4]
+    )
+
+
+def blocks_of(
+    lines: Iterable[Line | Quiet],
+    *,
+    stretch: Stretch,
+    bands: Sequence[Band],
+    added: Sequence[Insertion],
+    turns: Mapping[int, TurnFacts],
+    opened: Mapping[int, Ghost] | None = None,
+) -> list[Any]:
+    """The window in order of place: Turn groups, and between them or in them ghosts and insertions."""
+    here = [
+        band
+        for band in bands
+        if stretch.low < band.start <= stretch.high or (band.start > stretch.high and not stretch.later)
+    ]
+    fixed: list[tuple[float, int, Any]] = []
+    for band in here:
+        ghost = (opened or {}).get(band.number) or Ghost(band, _stands_for(band, added))
+        fixed.append((band.start, 0, ghost))
+    fixed.extend((block.insertion.after + 0.5, 1, block) for block in _added_blocks(added))
+    fixed.sort(key=lambda item: item[:2])
+    out: list[Any] = []
+    turn: Turn | None = None
+    at = 0
+
+    def place(block: Any) -> None:
+        if turn is not None and not isinstance(block, Ghost):
+            turn.blocks.append(block)
+        else:
+            out.append(block)
+
+    for line in lines:
+        seq = line.first if isinstance(line, Quiet) else line.seq
+        number = turn.turn if isinstance(line, Quiet) and turn is not None else getattr(line, "turn", None)
+        while at < len(fixed) and fixed[at][0] < seq:
+            block = fixed[at][2]
+            at += 1
+            if isinstance(block, Ghost) or (turn is not None and number != turn.turn):
+                turn = None
+            place(block)
+        if turn is None or turn.turn != number:
+            facts = turns.get(number) if number is not None else None
+            begins = facts is not None and facts.first_seq == seq
+            turn = Turn(number, begins, facts, getattr(line, "goal", None))
+            out.append(turn)
+        turn.blocks.append(line)
+    turn = None
+    out.extend(item[2] for item in fixed[at:])
+    return out
+
+
+def _stands_for(band: Band, added: Sequence[Insertion]) -> Insertion | None:
+    for insertion in added:
+        for start, stop in insertion.stands_for.spans:
+            if start < band.stop and band.start < stop:
+                return insertion
+    return None
+
+
+def _added_blocks(added: Sequence[Insertion]) -> Iterator[Added]:
+    groups: list[list[Insertion]] = []
+    for insertion in added:
+        if groups and groups[-1][0].after == insertion.after and groups[-1][0].kind == insertion.kind:
+            groups[-1].append(insertion)
+        else:
+            groups.append([insertion])
+    for group in groups:
+        if len(group) <= CARRIED:
+            for insertion in group:
+                yield added_block(insertion)
+        else:
+            yield added_block(group[0], tuple(group[1:]))
+
+
+def added_block(insertion: Insertion, others: tuple[Insertion, ...] = ()) -> Added:
+    parts = parts_of(insertion)
+    text = "" if parts is None else "\n".join(part.text for part in parts if part.text)
+    cut = parts is None or len(text) > SUMMARY
+    start = plain(text[:SUMMARY]).strip()
+    return Added(insertion, render.words(start + (" …" if cut and text else "")), cut, others)
+
+
+# -- one entry, opened ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an opened entry: `form` (diff, shell, code, words, list, fields, markdown) and what to show."""
+
+    form: str
+    html: SafeString | str = ""
+    title: str = ""
+    excerpt: render.Excerpt | None = None
+    tail: SafeString | str = ""
+    rows: tuple[tuple[Any, ...], ...] = ()
+    failed: bool = False
+
+
+def pieces_of(parts: Sequence[Part], results: Sequence[Part], *, whole: bool = False) -> list[Piece]:
+    """An entry laid open: what it asked and what came back."""
+    answers = {part.call_id: part for part in results if part.kind is PartKind.TOOL_RESULT}
+    out: list[Piece] = []
+    for part in parts:
+        match part.kind:
+            case PartKind.TOOL_CALL:
+                answer = answers.get(part.call_id)
+                out.extend(_call_pieces(part, answer, whole))
+                if answer is not None:
+                    out.extend(_result_pieces(answer, call_of(part.tool, part.text), whole))
+            case PartKind.TOOL_RESULT:
+                out.extend(_result_pieces(part, call_of(part.tool, "{}"), whole))
+            case PartKind.REASONING:
+                out.append(
+                    _text_piece("words", part.text, whole)
+                    if part.text
+                    else Piece("note", "Encrypted: the record holds no readable text.")
+                )
+            case PartKind.MEDIA:
+                out.append(Piece("note", f"{part.media_type or 'media'}, {part.media_bytes or 0:,} bytes. {part.text}"))
+            case _:
+                out.append(_text_piece("words", part.text, whole))
+    return out
+
+
+def _text_piece(form: str, text: str, whole: bool, *, title: str = "", failed: bool = False, path: str = "") -> Piece:
+    cut = render.excerpt(text, whole=whole)
+    draw = (
+        render.shell
+        if form == "shell"
+        else (lambda piece: render.code(piece, path=path))
+        if form == "code"
+        else render.words
+    )
+    return Piece(form, draw(cut.head), title, cut, draw(cut.tail) if cut.missing else "", failed=failed)
+
+
+def _call_pieces(part: Part, answer: Part | None, whole: bool) -> Iterator[Piece]:
+    call = call_of(part.tool, part.text)
+    recorded = render.hunks_of_facts(answer.meta.get("hunks")) if answer is not None else []
+    hunks = recorded or hunks_of_call(call, part.text)
+    if hunks:
+        yield Piece("diff", render.diff(hunks, limit=2_000 if whole else 120))
+        return
+    if call.nature == "shell":
+        command = command_of(call.given)
+        if command.count("\n") or len(command) > 100:
+            yield _text_piece("code", command, whole, path="x.sh")
+        return
+    if call.nature == "plan":
+        rows = call.given.get("todos", call.given.get("plan"))
+        if isinstance(rows, list):
+            yield Piece("plan", rows=tuple(_plan_row(row) for row in rows if isinstance(row, Mapping)))
+            return
+    if call.nature in ("read", "search") and len(call.given) <= 1:
+        return
+    fields = tuple(
+        (name, _field(value))
+        for name, value in call.given.items()
+        if not (call.nature == "read" and name in ("file_path", "path"))
+    )
+    if fields:
+        yield Piece("fields", rows=fields)
+    elif part.text and not call.given:
+        yield _text_piece("words", part.text, whole)
+
+
+def _plan_row(row: Mapping[str, Any]) -> tuple[str, str]:
+    status = str(row.get("status", "pending"))
+    status = status if status in ("pending", "in_progress", "completed", "abandoned") else "pending"
+    return status, str(row.get("content", row.get("step", row.get("subject", ""))))
+
+
+def _field(value: Any) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= 1_200 else f"{text[:1_200]} … {len(text) - 1_200:,} characters more in the raw record"
+
+
+def _result_pieces(part: Part, call: Call, whole: bool) -> Iterator[Piece]:
+    if not part.text:
+        return
+    if part.meta.get("hunks") and not part.is_error:
+        return  # the difference says it
+    path = part.meta.get("file") if isinstance(part.meta.get("file"), str) else ""
+    if call.nature == "read" and not part.is_error and path:
+        yield _text_piece("code", part.text, whole, path=path)
+    else:
+        yield _text_piece("shell", part.text, whole, failed=part.is_error)
