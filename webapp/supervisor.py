@@ -300,8 +300,9 @@ class Supervisor:
     def _look_after_all(self) -> None:
         if self.server is not None and self.server.postmaster is None and not self.stop.asked:
             say(f"The database ended; it is started again. Its log: {self.server.log}")
-            self.server.stop()
-            self.server.start()
+            # Under the lock of `attached`: a command may be about to start it as well.
+            with lock(self.data_dir / "server.lock"):
+                self.server.start()
             say("The database is back.")
         for child in self.children:
             line = child.look_after()
