@@ -20,9 +20,9 @@ class Run(models.Model):
 
     LIVE = (State.QUEUED, State.RUNNING)
 
-    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="+")
-    session = models.ForeignKey("agent_sessions.Session", models.CASCADE, related_name="runs")
-    base = models.ForeignKey("agent_sessions.Version", models.CASCADE, related_name="+")
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    session = models.ForeignKey("agent_sessions.Session", models.DB_CASCADE, related_name="runs")
+    base = models.ForeignKey("agent_sessions.Version", models.DB_CASCADE, related_name="+")
     base_hash = models.TextField(help_text="of the context it was asked for; another one refuses the run")
     last_seq = models.IntegerField(help_text="the entry the context reached to")
     strategy = models.TextField(help_text="id:version")
@@ -43,8 +43,8 @@ class Run(models.Model):
     tokens_after = models.IntegerField(null=True)
     meter = models.TextField(default="o200k")
     report = models.JSONField(null=True, help_text="what changed, checks, retention, fates: as previewed")
-    version = models.ForeignKey("agent_sessions.Version", models.SET_NULL, null=True, related_name="+")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    version = models.ForeignKey("agent_sessions.Version", models.DB_SET_NULL, null=True, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     asked_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)

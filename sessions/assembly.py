@@ -132,7 +132,7 @@ class Assembly:
         if entry.goals is not None:
             self.goals.apply(entry.goals, seq)
         goal = self.goals.at(seq)
-        step = self._count(entry, seq, turn, copied)
+        step = self._count(entry, seq, turn, copied=copied)
         return Placed(
             seq,
             entry,
@@ -170,7 +170,7 @@ class Assembly:
             open_steps={key: Step.from_json(step) for key, step in raw["open"].items()},
         )
 
-    def _count(self, entry: Entry, seq: int, turn: int | None, copied: bool) -> int | None:
+    def _count(self, entry: Entry, seq: int, turn: int | None, *, copied: bool) -> int | None:
         if entry.step_key is None:
             return None
         step = self.open_steps.get(entry.step_key)

@@ -76,7 +76,7 @@ class Item:
     role: Role | None
     kind: Kind | InsertKind
     parts: tuple[Part, ...]
-    sizes: SizeVector = SizeVector()
+    sizes: SizeVector = field(default_factory=SizeVector)
     masked: bool = False
     pinned: bool = False
     turn: int | None = None

@@ -30,7 +30,7 @@ class RangesField(_Field):
     def get_prep_value(self, value: Any) -> Any:
         return None if value is None else to_multirange(value)
 
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:  # noqa: FBT001, FBT002 -- Django's signature
         return value if prepared else self.get_prep_value(value)
 
     def to_python(self, value: Any) -> Any:

@@ -6,6 +6,7 @@ The same file twice changes nothing; a grown file costs what was appended; a rew
 from __future__ import annotations
 
 import io
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Q
 
 from sessions.adapters import TwoClaims, claims
@@ -27,6 +28,8 @@ from sessions.sourcebytes import content, digest_of_file, keep
 from sessions.store import clean
 
 HEAD = 64 * 1024
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -66,37 +69,27 @@ class _Same(Exception):
 
 
 def ingest_paths(
-    workspace: Any, paths: Iterable[Path], *, owner: Any = None, told: Callable[[Taken], None] = lambda taken: None
+    workspace: Any, paths: Iterable[Path], *, owner: Any = None, told: Callable[[Taken], None] | None = None
 ) -> list[Taken]:
     """Take in every file under `paths`; what became of each, in order. One bad file never stops the rest.
 
     Sessions come before the sidecars that belong to them, and sources before those that continue them, whatever their names.
     """
     out: list[Taken] = []
-    later: list[Path] = []
-    for path in files_under(paths):
-        taken = take_file(workspace, path, owner=owner)
-        if taken.outcome == "waiting":
-            later.append(path)
-            continue
-        out.append(taken)
-        told(taken)
-    while later:
+    waiting = list(files_under(paths))
+    patient = True
+    while waiting:
         left: list[Path] = []
-        for path in later:
-            taken = take_file(workspace, path, owner=owner)
+        for path in waiting:
+            taken = take_file(workspace, path, owner=owner, patient=patient)
             if taken.outcome == "waiting":
                 left.append(path)
                 continue
             out.append(taken)
-            told(taken)
-        if len(left) == len(later):
-            for path in left:
-                taken = take_file(workspace, path, owner=owner, patient=False)
-                out.append(taken)
+            if told is not None:
                 told(taken)
-            break
-        later = left
+        patient = len(left) < len(waiting)
+        waiting = left
     link_parents(workspace)
     return out
 
@@ -114,6 +107,12 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
         return Taken(str(path), "failed", "a folder, not a file")
     except OSError as error:
         return Taken(str(path), "failed", f"cannot be read: {error.strerror or error}")
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        # One file must not stop the others, whatever an adapter (perhaps another package's) makes of it. The traceback goes to the log.
+        log.exception("taking in %s failed", path)
+        return Taken(str(path), "failed", f"an error of Palimpsest or of an adapter, nothing of it was stored: {type(error).__name__}")
 
 
 def take(
@@ -338,7 +337,7 @@ def link_parents(workspace: Any) -> None:
         workspace=workspace, parent=None, parent_native_id__isnull=False, superseded_by=None
     )
     for session in orphans.select_related("source"):
-        near = os.path.dirname(os.path.dirname(session.source.path))
+        near = str(PurePath(session.source.path).parent.parent)
         candidates = Session.objects.filter(
             workspace=workspace, agent=session.agent, native_id=session.parent_native_id, superseded_by=None
         ).exclude(pk=session.pk)

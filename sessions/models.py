@@ -22,7 +22,7 @@ class Source(models.Model):
         SESSION = "session", "session"
         SIDECAR = "sidecar", "sidecar"
 
-    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="+")
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
     agent = models.TextField()
     adapter_version = models.IntegerField()
     role = models.TextField(choices=Role)
@@ -33,7 +33,7 @@ class Source(models.Model):
     native_id = models.TextField(null=True)
     source_id = models.TextField(null=True, help_text="how other sources name this one")
     owner_native_id = models.TextField(null=True, help_text="native id of the session a sidecar belongs to")
-    owner = models.ForeignKey("Session", models.SET_NULL, null=True, related_name="sidecars")
+    owner = models.ForeignKey("Session", models.DB_SET_NULL, null=True, related_name="sidecars")
     revision = models.IntegerField(default=1)
     superseded = models.BooleanField(default=False)
     size = models.BigIntegerField(default=0, help_text="bytes stored, the whole file")
@@ -71,23 +71,23 @@ class Session(models.Model):
     """One recorded run of an agent. `head` is what a person chose (None: it follows the native head)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="sessions")
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="sessions")
     agent = models.TextField()
     agent_version = models.TextField(null=True)
     native_id = models.TextField(null=True)
     source = models.OneToOneField(
-        Source, models.PROTECT, related_name="session", help_text="its own source, the last of its chain"
+        Source, models.DB_CASCADE, related_name="session", help_text="its own source, the last of its chain"
     )
-    parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
+    parent = models.ForeignKey("self", models.DB_SET_NULL, null=True, related_name="children")
     parent_kind = models.TextField(null=True)
     parent_native_id = models.TextField(null=True)
     parent_call_id = models.TextField(null=True)
-    superseded_by = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+")
+    superseded_by = models.ForeignKey("self", models.DB_SET_NULL, null=True, related_name="+")
     title = models.TextField(default="")
     project = models.TextField(null=True)
     cwd = models.TextField(null=True)
     branch = models.TextField(null=True)
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     models_used = models.JSONField(default=list)
     window = models.IntegerField(null=True, help_text="context window in tokens, as the session records it")
     facts = models.JSONField(default=dict, help_text="what the adapter learned besides")
@@ -101,8 +101,8 @@ class Session(models.Model):
     totals = models.JSONField(
         default=dict, help_text="sums over its own steps: fresh, cache_read, cache_write, output, reasoning"
     )
-    native_head = models.ForeignKey("Version", models.SET_NULL, null=True, related_name="+")
-    head = models.ForeignKey("Version", models.SET_NULL, null=True, related_name="+")
+    native_head = models.ForeignKey("Version", models.DB_SET_NULL, null=True, related_name="+")
+    head = models.ForeignKey("Version", models.DB_SET_NULL, null=True, related_name="+")
     redo = models.JSONField(default=list, help_text="versions an undo left, newest last: where redo leads")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -264,7 +264,7 @@ class Version(models.Model):
     content_hash = models.TextField(help_text="of its context over entries up to at_seq")
     facts = models.JSONField(default=dict)
     run = models.BigIntegerField(null=True, help_text="the run that made it")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     made_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -302,7 +302,7 @@ class Pin(models.Model):
 
     session = models.ForeignKey(Session, models.DB_CASCADE, related_name="pins")
     seq = models.IntegerField()
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -312,9 +312,9 @@ class Pin(models.Model):
 class Event(models.Model):
     """Who did what, append-only."""
 
-    workspace = models.ForeignKey("webapp.Workspace", models.CASCADE, related_name="+")
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
     session = models.ForeignKey(Session, models.DB_CASCADE, null=True, related_name="events")
-    who = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    who = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     what = models.TextField(help_text="head_moved, compacted, rolled_back, undone, redone, pinned, …")
     facts = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=Now())

@@ -73,7 +73,7 @@ class Ranges:
         return Ranges.of(left)
 
     def closed_over(self, present: Iterable[int]) -> Ranges:
-        """This set with the gaps closed that hold none of `present` but members: fewer, longer spans, same meaning over `present`."""
+        """The set with the gaps closed that hold none of `present` but members: fewer, longer spans, same meaning over `present`."""
         spans: list[tuple[int, int]] = []
         opened: int | None = None
         last = 0
