@@ -82,7 +82,9 @@ def _of_long_line(head: bytes, named: re.Match[str] | None) -> Claim:
             base = orjson.loads(found[1])
         except orjson.JSONDecodeError:
             base = None
-    return _session(name[1].decode("utf-8", "replace") if name else None, base if isinstance(base, dict) else None, named)
+    return _session(
+        name[1].decode("utf-8", "replace") if name else None, base if isinstance(base, dict) else None, named
+    )
 
 
 def _records(head: bytes) -> Iterator[dict[str, Any]]:

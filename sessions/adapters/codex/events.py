@@ -71,7 +71,9 @@ def read_event(raw: Mapping[str, Any]) -> Event:
         case "error" | "stream_error" | "warning" | "background_event":
             return Event(Kind.EVENT, _say(_word(raw, "message") or text_of(raw.get("error"))), {"event": name})
         case "entered_review_mode":
-            return Event(Kind.EVENT, _say(f"Review began: {_word(raw, 'user_facing_hint')}".rstrip(": ")), {"event": name})
+            return Event(
+                Kind.EVENT, _say(f"Review began: {_word(raw, 'user_facing_hint')}".rstrip(": ")), {"event": name}
+            )
         case "exited_review_mode":
             return Event(Kind.EVENT, _say("Review ended"), {"event": name})
         case "sub_agent_activity":
@@ -99,7 +101,9 @@ def _item(raw: Any) -> Event:
 
 def _tool(name: str, raw: Mapping[str, Any]) -> Event:
     """What ran, how it ended and how long it took; its output stands in the model's log."""
-    call = _word(raw, "call_id") or _word(raw, "callId") or (_word(raw, "id") if name.startswith("item_completed") else "")
+    call = (
+        _word(raw, "call_id") or _word(raw, "callId") or (_word(raw, "id") if name.startswith("item_completed") else "")
+    )
     meta: dict[str, Any] = {}
     if isinstance(code := raw.get("exit_code"), int):
         meta["exit_code"] = code

@@ -74,5 +74,7 @@ def read_bare(record: Mapping[str, Any]) -> Item:
         return Item(Kind.EVENT, None, (Part(PartKind.MARKER, text_of(record.get("text", ""))),), sent=False)
     words = record.get("content", record.get("message"))
     if name is None and isinstance(words, str):
-        return read_item({"type": "message", "role": record.get("role"), "content": [{"type": "input_text", "text": words}]})
+        return read_item(
+            {"type": "message", "role": record.get("role"), "content": [{"type": "input_text", "text": words}]}
+        )
     return read_item(record)

@@ -60,7 +60,9 @@ def of_replacement(items: list[Any]) -> tuple[tuple[Part, ...], str | None]:
     for number, raw in enumerate(items):
         item = read_item(raw) if isinstance(raw, dict) else None
         if item is None or item.skipped is not None:
-            problem = problem or (item.skipped if item is not None else "the agent itself leaves this out: an item is no object")
+            problem = problem or (
+                item.skipped if item is not None else "the agent itself leaves this out: an item is no object"
+            )
         if item is None or item.kind in (Kind.META, Kind.OTHER):
             continue
         meta: dict[str, Any] = {"item": number, "kind": item.kind.value}
@@ -117,7 +119,10 @@ def _message(raw: Mapping[str, Any]) -> Item:
     item = Item(kind, role, parts, _text(raw.get("id")), sent=sent, output=output, facts=facts)
     if not isinstance(content, list):
         return _left_out(item, "a message whose content is no list")
-    if any(isinstance(b, dict) and b.get("type") == "input_image" and not isinstance(b.get("image_url"), str) for b in content):
+    if any(
+        isinstance(b, dict) and b.get("type") == "input_image" and not isinstance(b.get("image_url"), str)
+        for b in content
+    ):
         return _left_out(item, "an image without an address")
     return item
 
@@ -149,7 +154,9 @@ def _block(block: Any) -> Part:
     if not isinstance(block, dict):
         return Part(PartKind.OTHER, text_of(block)[:_SHOWN])
     name = block.get("type")
-    if name in ("input_text", "output_text", "text", "summary_text", "reasoning_text") or (name is None and "text" in block):
+    if name in ("input_text", "output_text", "text", "summary_text", "reasoning_text") or (
+        name is None and "text" in block
+    ):
         return Part(PartKind.TEXT, text_of(block.get("text") if block.get("text") is not None else ""))
     if name in ("input_image", "image"):
         return media(block.get("image_url"), "image")
@@ -216,7 +223,9 @@ def _tool_search_call(raw: Mapping[str, Any]) -> Item:
 def _image_generation_call(raw: Mapping[str, Any]) -> Item:
     item = _call(raw, "image_generation", raw.get("revised_prompt") or "")
     size = len(result) * 3 // 4 if isinstance(result := raw.get("result"), str) else None
-    picture = Part(PartKind.MEDIA, "image" if size is None else f"image, {size:,} bytes", media_type="image/*", media_bytes=size)
+    picture = Part(
+        PartKind.MEDIA, "image" if size is None else f"image, {size:,} bytes", media_type="image/*", media_bytes=size
+    )
     return Item(item.kind, item.role, (*item.parts, picture), item.native_id, output=True)
 
 
@@ -277,7 +286,10 @@ def _outcome(text: str) -> dict[str, Any]:
 def _tool_search_output(raw: Mapping[str, Any]) -> Item:
     tools = raw.get("tools")
     part = Part(
-        PartKind.TOOL_RESULT, text_of(tools if tools is not None else []), tool="tool_search", call_id=_text(raw.get("call_id"))
+        PartKind.TOOL_RESULT,
+        text_of(tools if tools is not None else []),
+        tool="tool_search",
+        call_id=_text(raw.get("call_id")),
     )
     return Item(Kind.TOOL_RESULT, Role.TOOL, (part,), _text(raw.get("id")), answer=True)
 

@@ -62,7 +62,9 @@ class Plans:
         items: list[GoalItem] = []
         if self.goal is None or self.goal[1] != words:
             if self.goal is not None and self.goal[2] != GoalStatus.COMPLETED.value:
-                items.append(GoalItem(self.goal[1], GoalStatus.ABANDONED, key=self._key(), note="another goal took its place"))
+                items.append(
+                    GoalItem(self.goal[1], GoalStatus.ABANDONED, key=self._key(), note="another goal took its place")
+                )
             self.number += 1
         elif self.goal[2:] == [status.value, note]:
             return None

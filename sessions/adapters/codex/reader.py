@@ -37,7 +37,6 @@ class Reader:
         self.plans = Plans()
         self.copies = Copies()
         self.known = False  # the first session_meta of this source was read
-        self.states = False  # a flat file with lines between requests
         self.model: str | None = None
         self.task = False  # the next agent message starts a turn
         if state is not None:
@@ -87,7 +86,7 @@ class Reader:
             "requests": self.requests.state(),
             "plans": self.plans.state(),
             "copies": self.copies.state(),
-            "rest": [self.known, self.states, self.model, self.task],
+            "rest": [self.known, self.model, self.task],
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
@@ -95,7 +94,7 @@ class Reader:
         self.requests = Requests.from_state(state["requests"])
         self.plans = Plans.from_state(state["plans"])
         self.copies = Copies.from_state(state["copies"])
-        self.known, self.states, self.model, self.task = state["rest"]
+        self.known, self.model, self.task = state["rest"]
 
     def _begin_source(self) -> None:
         self.known = False
@@ -110,9 +109,8 @@ class Reader:
                 problem = "the agent itself skips this line: it has no time"
             return self._wrapped(name, payload, record, stamp, problem)
         if flat.is_state(record):
-            self.states = True
-            self.requests.paired = True
-            self.requests.open = False
+            self.requests.usage_first = True  # calls and results come in pairs, and these lines stand between requests
+            self.requests.close()
             return Entry(Kind.META, link={"event": "state"})
         if flat.is_header(record):
             if not self.known:
@@ -138,7 +136,9 @@ class Reader:
         at = utc(record.get("timestamp") or record.get("created_at"))
         return self._item(item, at, problem, copied=False)
 
-    def _wrapped(self, name: str, payload: dict[str, Any], record: dict[str, Any], stamp: Any, problem: str | None) -> Entry:
+    def _wrapped(
+        self, name: str, payload: dict[str, Any], record: dict[str, Any], stamp: Any, problem: str | None
+    ) -> Entry:
         at = utc(stamp)
         if name == "session_meta":
             return self._meta(payload, stamp, problem)
@@ -158,14 +158,22 @@ class Reader:
                 return self._mail(payload, at, problem, copied=copied)
             case "inter_agent_communication_metadata":
                 self.task = payload.get("trigger_turn") is True
-                return Entry(Kind.META, at=at, link=_copy({"event": name}, copied), problem=problem)
+                return Entry(Kind.META, at=at, link=_copy({"event": name}, copied=copied), problem=problem)
             case "world_state":
                 words = "Environment, whole" if payload.get("full") else "Environment, changes"
-                return Entry(Kind.META, parts=_say(words), at=at, link=_copy({"event": name}, copied), problem=problem)
+                return Entry(
+                    Kind.META, parts=_say(words), at=at, link=_copy({"event": name}, copied=copied), problem=problem
+                )
             case "security_risk_score":
-                return Entry(Kind.EVENT, parts=_say("Risk score"), at=at, link=_copy({"event": name}, copied), problem=problem)
+                return Entry(
+                    Kind.EVENT,
+                    parts=_say("Risk score"),
+                    at=at,
+                    link=_copy({"event": name}, copied=copied),
+                    problem=problem,
+                )
         parts = (Part(PartKind.OTHER, text_of(payload)[:_SHOWN]),)
-        return Entry(Kind.OTHER, parts=parts, at=at, link=_copy({"event": name}, copied), problem=problem)
+        return Entry(Kind.OTHER, parts=parts, at=at, link=_copy({"event": name}, copied=copied), problem=problem)
 
     def _meta(self, payload: dict[str, Any], stamp: Any, problem: str | None) -> Entry:
         own = not self.known
@@ -185,11 +193,11 @@ class Reader:
         return Entry(Kind.META, parts=_say(meta.words(payload)), at=utc(stamp), link=link, problem=problem)
 
     def _item(self, item: Item, at: Any, problem: str | None, *, copied: bool) -> Entry:
-        link = _copy(dict(item.facts), copied)
+        link = _copy(dict(item.facts), copied=copied)
         kind, key, goals = item.kind, None, None
         opens = kind is Kind.PROMPT
         inherited = copied and self.facts.parent_kind == "subagent"
-        if link.pop("mail", None):
+        if link.get("mail"):
             # What a sub-agent is asked comes from its parent, and opens its turns as a person's message does elsewhere.
             if self.task and self.facts.parent_kind == "subagent" and not copied:
                 kind, opens = Kind.PROMPT, True
@@ -257,7 +265,7 @@ class Reader:
             model=self.model if key else None,
             usage=usage,
             goals=goals,
-            link=_copy(event.facts if problem is None else {"event": "skipped"}, copied),
+            link=_copy(event.facts if problem is None else {"event": "skipped"}, copied=copied),
             problem=problem,
         )
 
@@ -268,7 +276,9 @@ class Reader:
         message = message if isinstance(message, str) else ""
         whole = isinstance(history, list)
         if isinstance(history, list) and isinstance(marks, list) and len(marks) != len(history):
-            problem = problem or "the agent itself skips this line: its history and the history's metadata differ in length"
+            problem = (
+                problem or "the agent itself skips this line: its history and the history's metadata differ in length"
+            )
         if isinstance(history, list):
             parts, left_out = of_replacement(history)
             problem = problem or left_out
@@ -282,7 +292,7 @@ class Reader:
             link["window"] = number
         if problem is not None:
             link = {"event": "compacted"}
-        return Entry(Kind.COMPACTION, parts=parts, at=at, link=_copy(link, copied), problem=problem)
+        return Entry(Kind.COMPACTION, parts=parts, at=at, link=_copy(link, copied=copied), problem=problem)
 
     def _turn_context(self, payload: dict[str, Any], at: Any, *, copied: bool) -> Entry:
         self.requests.close()
@@ -296,7 +306,7 @@ class Reader:
         link: dict[str, Any] = {"mark": "context"}
         if isinstance(turn := payload.get("turn_id"), str):
             link["turn"] = turn
-        return Entry(Kind.META, parts=_say(meta.settings(payload)), at=at, link=_copy(link, copied))
+        return Entry(Kind.META, parts=_say(meta.settings(payload)), at=at, link=_copy(link, copied=copied))
 
     def _usage_record(self, payload: dict[str, Any], at: Any, *, copied: bool) -> Entry:
         key, usage = self.requests.record(payload)
@@ -310,7 +320,7 @@ class Reader:
             response_id=response if isinstance(response, str) and key else None,
             model=self.model if key else None,
             usage=usage,
-            link=_copy({"event": "token_usage_record"}, copied),
+            link=_copy({"event": "token_usage_record"}, copied=copied),
         )
 
     def _mail(self, payload: dict[str, Any], at: Any, problem: str | None, *, copied: bool) -> Entry:
@@ -330,7 +340,7 @@ class Reader:
             self.facts.models.append(model)
 
 
-def _copy(link: dict[str, Any], copied: bool) -> dict[str, Any]:
+def _copy(link: dict[str, Any], *, copied: bool) -> dict[str, Any]:
     if copied:
         link["copied"] = True
     return link

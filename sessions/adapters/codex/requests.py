@@ -132,7 +132,9 @@ class Requests:
         if not isinstance(estimate, int) or estimate <= 0:
             return None
         whole = (total or {}).get("total_tokens")
-        overflow = not (total or {}).get("input_tokens") and isinstance(whole, int)  # then the total is the window's size
+        overflow = not (total or {}).get("input_tokens") and isinstance(
+            whole, int
+        )  # then the total is the window's size
         return whole if overflow else estimate
 
 
@@ -147,7 +149,11 @@ def _usage(raw: Any, window: int | None) -> Usage | None:
     counts = _counts(raw)
     if counts is None or not ({"input_tokens", "output_tokens"} & counts.keys()):
         return None
-    whole, cached, written = counts.get("input_tokens"), counts.get("cached_input_tokens"), counts.get("cache_write_input_tokens")
+    whole, cached, written = (
+        counts.get("input_tokens"),
+        counts.get("cached_input_tokens"),
+        counts.get("cache_write_input_tokens"),
+    )
     output, total = counts.get("output_tokens"), counts.get("total_tokens")
     if not whole and not output and not total:
         return None

@@ -13,7 +13,9 @@ _SILENT = frozenset({"web_search", "image_generation"})  # calls that the provid
 def sent(items: Sequence[Item]) -> list[Item]:
     """The items as sent. What the agent puts in has a `label` that says so, and stands right behind its call."""
     calls = {part.call_id for item in items for part in item.parts if part.kind is PartKind.TOOL_CALL and part.call_id}
-    results = {part.call_id for item in items for part in item.parts if part.kind is PartKind.TOOL_RESULT and part.call_id}
+    results = {
+        part.call_id for item in items for part in item.parts if part.kind is PartKind.TOOL_RESULT and part.call_id
+    }
     out: list[Item] = []
     for item in items:
         if any(call not in calls for call in item.results):
@@ -23,9 +25,14 @@ def sent(items: Sequence[Item]) -> list[Item]:
     return out
 
 
-def _unanswered(item: Item, results: set[str | None]) -> Iterator[Part]:
+def _unanswered(item: Item, results: set[str]) -> Iterator[Part]:
     for part in item.parts:
-        if part.kind is PartKind.TOOL_CALL and part.call_id and part.call_id not in results and part.tool not in _SILENT:
+        if (
+            part.kind is PartKind.TOOL_CALL
+            and part.call_id
+            and part.call_id not in results
+            and part.tool not in _SILENT
+        ):
             yield part
 
 

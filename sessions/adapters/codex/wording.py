@@ -51,7 +51,9 @@ _TRIMMED = (
     "<rollout_budget>",
 )
 
-_SUMMARY_OPENING = "Another language model started to solve this problem and produced a summary of its thinking process."
+_SUMMARY_OPENING = (
+    "Another language model started to solve this problem and produced a summary of its thinking process."
+)
 _SUMMARY_LEAD = "assist with your own analysis:\n"
 
 
