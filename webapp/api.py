@@ -45,7 +45,8 @@ def not_allowed(request: HttpRequest, error: PermissionDenied) -> HttpResponse:
 @api.exception_handler(Http404)
 @api.exception_handler(ObjectDoesNotExist)
 def nothing_there(request: HttpRequest, error: Exception) -> HttpResponse:
-    return refusal(request, 404, "not_found", "There is no such thing in your workspace.")
+    told = str(error) if isinstance(error, Http404) else ""
+    return refusal(request, 404, "not_found", told or "There is no such thing in your workspace.")
 
 
 @api.exception_handler(ValidationError)
@@ -57,7 +58,7 @@ def not_understood(request: HttpRequest, error: ValidationError) -> HttpResponse
 # A verb's refusal that is not a conflict with how things stand: a request that means nothing, or a thing that is not there.
 REFUSAL_STATUS = {
     **dict.fromkeys(("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_model", "usage"), 422),
-    **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn"), 422),
+    **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn", "no_such_step"), 422),
     "broker_unreachable": 503,
 }
 

@@ -7,7 +7,7 @@ from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.template import loader
 from django.utils.translation import gettext as _
@@ -51,6 +51,8 @@ def health(request: HttpRequest) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_program(request):
+        return in_json(404, "not_found", "There is nothing at this address; /api/docs lists what there is.")
     return render(request, "404.html", status=404)
 
 
@@ -65,9 +67,23 @@ def failed(request: HttpRequest) -> HttpResponse:
     """
     # Django calls this while the exception is being handled, in the thread that sees it.
 
-    if is_outage(sys.exception()):
+    outage = is_outage(sys.exception())
+    if is_program(request):
+        if outage:
+            return in_json(503, "database_unreachable", "The database did not answer; nothing was changed. Try again.")
+        return in_json(500, "failed", "Something failed here, and the request was not carried out; the log has more.")
+    if outage:
         return HttpResponse(loader.render_to_string("503.html"), status=503, headers={"Retry-After": "5"})
     return HttpResponse(loader.render_to_string("500.html"), status=500)
+
+
+def is_program(request: HttpRequest) -> bool:
+    """Say whether the request was for the API, which answers in JSON whatever happens."""
+    return request.path.startswith("/api/")
+
+
+def in_json(status: int, code: str, message: str) -> HttpResponse:
+    return JsonResponse({"error": {"code": code, "message": message}}, status=status)
 
 
 def is_outage(error: BaseException | None) -> bool:
