@@ -1,0 +1,178 @@
+"""What a person chose on the compact page, read from a query or a form: strategy, preset, figures, pins, files, edited words.
+
+Names in the address are those of the command line: `strategy`, `preset`, `set.NAME`, `summariser`, `instructions`, `pin` (repeated), so that
+a preview can be linked to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+
+from compaction.plan import Section
+from compaction.strategies import RECOMMENDED, strategies
+from compaction.strategies.base import BadParam, Param, Strategy, settled
+from compaction.summary.template import NOTHING, PREFACE, TITLES, bullet, heading
+
+LONGEST_INSTRUCTIONS = 2_000  # characters
+SET = "set."
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A parameter as the form shows it. `text`: its value as typed or written out; `error`: why it cannot be, in words."""
+
+    param: Param
+    text: str
+    error: str = ""
+
+    @property
+    def on(self) -> bool:
+        return self.text == "yes"
+
+
+@dataclass(slots=True)
+class Choosing:
+    """A choice as it was made. `params`: values that hold, by name; `fields`: all of them as the form shows them, errors beside."""
+
+    strategy: Strategy
+    preset: str
+    params: dict[str, Any]
+    fields: list[Field]
+    summariser: str = "extractive"
+    instructions: str = ""
+    pins: list[int] = field(default_factory=list)
+    edited_summary: str | None = None
+
+    @property
+    def errors(self) -> list[str]:
+        return [one.error for one in self.fields if one.error]
+
+    def arguments(self) -> dict[str, Any]:
+        """For `runs.preview_run` and `tasks.submit`."""
+        return {
+            "strategy": self.strategy.id,
+            "params": self.params,
+            "summariser": self.summariser,
+            "instructions": self.instructions,
+            "pins": self.pins,
+            "edited_summary": self.edited_summary,
+        }
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The choice as names and values of a form, but for the edited words: those stand in the form themselves."""
+        yield "strategy", self.strategy.id
+        yield "preset", self.preset
+        yield "was", f"{self.strategy.id}|{self.preset}"
+        for one in self.fields:
+            yield f"{SET}{one.param.name}", one.text
+        yield "summariser", self.summariser
+        if self.instructions:
+            yield "instructions", self.instructions
+        for seq in self.pins:
+            yield "pin", str(seq)
+
+
+def read(data: QueryDict) -> Choosing:
+    """The choice in a query or a form. Never fails: what cannot be is left at its default, with the reason beside it.
+
+    A preset or strategy other than the one the form was drawn for (`was`) brings its own figures along; those typed before are dropped.
+    """
+    known = strategies()
+    strategy = known.get(data.get("strategy", RECOMMENDED)) or known[RECOMMENDED]
+    was_strategy, _, was_preset = data.get("was", "").partition("|")
+    preset = data.get("preset", "")
+    typed = {name.removeprefix(SET): data.getlist(name)[-1] for name in data if name.startswith(SET)}
+    if "was" in data and (was_strategy != strategy.id or (preset and was_preset != preset)):
+        typed = {}
+    if was_strategy not in ("", strategy.id) or preset not in strategy.presets:
+        preset = ""
+    fields, params = _fields(strategy, preset, typed)
+    return Choosing(
+        strategy=strategy,
+        preset=_preset(strategy, params),
+        params=params,
+        fields=fields,
+        summariser=data.get("summariser") or "extractive",
+        instructions=data.get("instructions", "").strip()[:LONGEST_INSTRUCTIONS],
+        pins=_pins(data),
+        edited_summary=_edited(data),
+    )
+
+
+def _fields(strategy: Strategy, preset: str, typed: Mapping[str, str]) -> tuple[list[Field], dict[str, Any]]:
+    given = dict(strategy.presets.get(preset, {}))
+    start = settled(strategy.params, given)
+    fields: list[Field] = []
+    params: dict[str, Any] = {}
+    for param in strategy.params:
+        value, error = start[param.name], ""
+        text = None
+        if param.name in typed:
+            try:
+                value = settled([param], {param.name: typed[param.name]})[param.name]
+            except BadParam as bad:
+                text, error = typed[param.name], str(bad).partition(": ")[2] or str(bad)
+        params[param.name] = value
+        fields.append(Field(param, written(param, value) if text is None else text, error))
+    return fields, params
+
+
+def _preset(strategy: Strategy, params: Mapping[str, Any]) -> str:
+    """The preset these figures are; "" where they are a person's own."""
+    return next(
+        (name for name, given in strategy.presets.items() if settled(strategy.params, given) == dict(params)), ""
+    )
+
+
+def written(param: Param, value: Any) -> str:
+    """A value as the form shows it: 50,000 · yes · 0.3."""
+    if param.kind == "flag":
+        return "yes" if value else "no"
+    if param.kind in ("tokens", "count") and isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def _pins(data: QueryDict) -> list[int]:
+    """Pins asked for, one by one (`pin`) or several at once (`pins`, by commas), without those taken off (`unpin`)."""
+    words = [*data.getlist("pin"), *",".join(data.getlist("pins")).split(",")]
+    pins = {int(word) for word in words if word.isdecimal() and len(word) < 10}
+    return sorted(pins - {int(word) for word in data.getlist("unpin") if word.isdecimal() and len(word) < 10})
+
+
+# ── the summary's words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def section_text(section: Section | None) -> str:
+    """A section as it is edited: what stands under its heading."""
+    lines = [bullet(text) for text, _ in section.lines] if section is not None else []
+    return "\n".join(lines) or NOTHING
+
+
+def draft_digest(texts: Sequence[str]) -> str:
+    """Of the words as the summariser wrote them, to tell edited ones from them. However a browser ends its lines."""
+    hasher = hashlib.blake2b(digest_size=12)
+    for text in texts:
+        hasher.update(_plain(text).encode("utf-8", "surrogatepass") + b"\0")
+    return hasher.hexdigest()
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def _edited(data: QueryDict) -> str | None:
+    """The summary with a person's words in it; None where the form holds none, or those of the draft."""
+    names = [f"section-{n}" for n in range(1, len(TITLES) + 1)]
+    if data.get("do") == "write-again" or not any(name in data for name in names):
+        return None
+    texts = [_plain(data.get(name, "")) for name in names]
+    if draft_digest(texts) == data.get("draft"):
+        return None
+    blocks = [f"{heading(n, title)}\n{text or NOTHING}" for n, (title, text) in enumerate(zip(TITLES, texts, strict=True), 1)]
+    return "\n\n".join([PREFACE, *blocks])

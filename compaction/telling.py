@@ -1,0 +1,234 @@
+"""A run in words: its state, how far it is, what came of it. Pure functions of the row; no query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from compaction.models import Run
+from compaction.plan import Status
+from compaction.strategies import strategies
+from compaction.strips import percent
+from sessions.templatetags.palimpsest import n as number
+from sessions.templatetags.palimpsest import span
+
+PHASES = ("snapshot", "plan", "files", "summary", "finish", "checks", "retention", "land")
+
+BAD = frozenset({Run.State.REFUSED, Run.State.FAILED})
+
+GLYPHS = {
+    Run.State.QUEUED: "pending",
+    Run.State.RUNNING: "running",
+    Run.State.COMPLETED: "tick",
+    Run.State.REFUSED: "refused",
+    Run.State.FAILED: "warning",
+    Run.State.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """`state`: done, now, ahead."""
+
+    name: str
+    state: str
+    seconds: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    at: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All that the page of a run says of it besides what changed. `step`: what is to be announced, once."""
+
+    label: str
+    words: str
+    glyph: str
+    live: bool
+    bad: bool
+    elapsed: str
+    phases: list[Phase]
+    lines: list[Line]
+    width: str
+    step: str
+    said: str
+    headline: str
+    sentence: str
+    unchanged: str
+
+
+def label_of(strategy: str) -> str:
+    """The label of a stored strategy ("hybrid:1"); its name where it is not installed any more."""
+    name = strategy.partition(":")[0]
+    found = strategies().get(name)
+    return found.label if found is not None else name
+
+
+def state_words(run: Run) -> str:
+    """completed · refused · stale · nothing to do · …: the state, in the word that says most."""
+    if run.status == Status.STALE:
+        return _("stale")
+    if run.state == Run.State.RUNNING and run.cancel_asked:
+        return _("being cancelled")
+    return {
+        Run.State.QUEUED: _("waiting"),
+        Run.State.RUNNING: _("running"),
+        Run.State.COMPLETED: _("completed"),
+        Run.State.REFUSED: _("refused"),
+        Run.State.FAILED: _("failed"),
+        Run.State.CANCELLED: _("cancelled"),
+    }[Run.State(run.state)]
+
+
+def tell(run: Run, now: datetime, *, until: str = "") -> Progress:
+    """Everything about a run. `now`: the time to measure a live one against; `until`: the sentence on what is left after it."""
+    live = run.state in Run.LIVE
+    log: list[tuple[float, str, str]] = [(float(at), str(phase), str(words)) for at, phase, words in run.log]
+    seconds = _seconds(run, now)
+    phases = _phases(run, log, seconds)
+    done = sum(phase.state == "done" for phase in phases)
+    step = next((phase.name for phase in phases if phase.state == "now"), state_words(run))
+    return Progress(
+        label=label_of(run.strategy),
+        words=state_words(run),
+        glyph=GLYPHS[Run.State(run.state)],
+        live=live,
+        bad=run.state in BAD,
+        elapsed=_elapsed(run, seconds),
+        phases=phases,
+        lines=[Line(f"{at:7.2f} s", words) for at, _phase, words in log],
+        width=percent(done / len(phases)) if phases else "0%",
+        step=step,
+        said=_("{done} of {all} steps done").format(done=done, all=len(phases)),
+        headline=_headline(run),
+        sentence=_sentence(run, until),
+        unchanged="" if live or run.state == Run.State.COMPLETED else _("The head is where it was. Nothing was written."),
+    )
+
+
+def _seconds(run: Run, now: datetime) -> float | None:
+    if run.started_at is None:
+        return None
+    return max(0.0, ((run.ended_at or now) - run.started_at).total_seconds())
+
+
+def _elapsed(run: Run, seconds: float | None) -> str:
+    if run.state == Run.State.QUEUED:
+        return _("waiting for a worker")
+    if seconds is None:
+        return ""
+    if run.state in Run.LIVE:
+        return span(seconds)
+    who = _(", by {who}").format(who=run.by.get_username()) if run.by else ""
+    return _("took {time}{who}").format(time=span(seconds), who=who)
+
+
+def _phases(run: Run, log: Sequence[tuple[float, str, str]], seconds: float | None) -> list[Phase]:
+    """The steps of a run in order, each with how long it took: from its first line to the first of the next."""
+    names = _names(run)
+    starts: dict[str, float] = {}
+    details: dict[str, str] = {}
+    for at, phase, words in log:
+        starts[phase] = min(at, starts.get(phase, at))
+        details[phase] = words
+    seen = [phase for phase in names if phase in starts]
+    out = []
+    for phase, name in names.items():
+        state = "ahead"
+        took: float | None = None
+        if phase in starts:
+            rest = [starts[other] for other in seen if starts[other] > starts[phase]]
+            state = "done" if rest or run.state not in Run.LIVE else "now"
+            end = min(rest) if rest else seconds
+            took = None if end is None else max(0.0, end - starts[phase])
+        out.append(Phase(name, state, span(took) if took is not None else "", details.get(phase, "")))
+    return out
+
+
+def _names(run: Run) -> dict[str, str]:
+    base = str(run.base)
+    return {
+        "snapshot": _("Snapshot of {base}").format(base=base),
+        "plan": _("Plan"),
+        "files": _("Re-inject files"),
+        "summary": _("Write the summary"),
+        "finish": _("Put it together"),
+        "checks": _("Checks"),
+        "retention": _("Retention report"),
+        "land": _("Move the head"),
+    }
+
+
+def _headline(run: Run) -> str:
+    if run.state == Run.State.COMPLETED and run.tokens_before is not None and run.tokens_after is not None:
+        return _("{before} → {after} tokens.").format(before=number(run.tokens_before), after=number(run.tokens_after))
+    return {
+        Run.State.REFUSED: _("Refused."),
+        Run.State.FAILED: _("Failed."),
+        Run.State.CANCELLED: _("Cancelled."),
+    }.get(Run.State(run.state), "")
+
+
+def _sentence(run: Run, until: str) -> str:
+    if run.state != Run.State.COMPLETED:
+        return run.reason
+    head = ""
+    if run.version is not None:
+        head = _("It became {version}; undo leads back to {base}, hash for hash.").format(version=run.version, base=run.base)
+    return " ".join(part for part in (until, head) if part)
+
+
+@dataclass(slots=True)
+class Row:
+    """A run as a line of a table."""
+
+    run: Run
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.run.strategy)
+
+    @property
+    def words(self) -> str:
+        return state_words(self.run)
+
+    @property
+    def glyph(self) -> str:
+        return GLYPHS[Run.State(self.run.state)]
+
+    @property
+    def bad(self) -> bool:
+        return self.run.state in BAD
+
+    @property
+    def difference(self) -> int | None:
+        """Tokens the run took away; None where it did not land."""
+        run = self.run
+        if run.state != Run.State.COMPLETED or run.tokens_before is None or run.tokens_after is None:
+            return None
+        return run.tokens_after - run.tokens_before
+
+    @property
+    def note(self) -> str:
+        """What it became, or why it did not."""
+        run = self.run
+        if run.version is not None:
+            return str(run.version)
+        return run.reason if len(run.reason) <= 120 else run.reason[:119].rstrip() + "…"
+
+
+def losses(count: int) -> str:
+    return ngettext("{count} item lost", "{count} items lost", count).format(count=number(count))

@@ -1,0 +1,172 @@
+"""The version line: every version of a session, newest on top, on a lane for each branch, with what joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compaction.models import Run
+from compaction.telling import label_of
+from sessions.models import Session, Version
+
+
+LANE = 18  # pixels from one lane to the next
+FIRST = 9  # pixels from the edge to the first
+
+
+def place_of(lane: int) -> int:
+    """Pixels from the left edge to the middle of a lane."""
+    return FIRST + LANE * lane
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stroke:
+    lane: int
+    dashed: bool
+
+    @property
+    def x(self) -> int:
+        return place_of(self.lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One version on the line. `glyph`: head, made, native, undone. `lane`: 0 is the line the head stands on.
+
+    `over`, `under`: places of strokes above and below the node, each with whether it is dashed; `arrives`: of branches that end in it.
+    """
+
+    version: Version
+    glyph: str
+    lane: int
+    current: bool
+    native_head: bool
+    undone: bool
+    over: tuple[Stroke, ...]
+    under: tuple[Stroke, ...]
+    arrives: tuple[Stroke, ...]
+
+    @property
+    def x(self) -> int:
+        return place_of(self.lane)
+
+    @property
+    def hidden(self) -> int:
+        """Entries that are not sent at this version."""
+        return len(self.version.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`undo`, `redo`: the versions these lead to, None where there is nothing; `being`: the run that writes the next one."""
+
+    nodes: tuple[Node, ...]
+    undo: Version | None
+    redo: Version | None
+    being: Run | None
+    being_label: str
+    next: int
+    lanes: int
+
+    @property
+    def width(self) -> int:
+        """Pixels all lanes take."""
+        return place_of(self.lanes - 1) + FIRST
+
+    @property
+    def head(self) -> Node | None:
+        return next((node for node in self.nodes if node.current), None)
+
+    @property
+    def has_native(self) -> bool:
+        return any(node.glyph == "native" for node in self.nodes)
+
+
+def line(session: Session, live: Run | None = None) -> Line:
+    """The line of a session as it stands. One query for all versions."""
+    versions = list(session.versions.select_related("by").order_by("-n"))
+    by_id = {version.pk: version for version in versions}
+    head = by_id.get(session.head_id or session.native_head_id or 0)
+    redo = by_id.get(session.redo[-1]) if session.redo else None
+    tip = by_id.get(session.redo[0]) if session.redo else head
+    nodes = place(versions, head, tip if tip is not None and _descends(tip, head, by_id) else head, session.native_head_id)
+    undo = by_id.get(head.parent_id) if head is not None and head.parent_id is not None else None
+    newest = versions[0].n if versions else -1
+    label = label_of(live.strategy) if live is not None else ""
+    return Line(nodes, undo, redo, live, label, newest + 1, 1 + max((node.lane for node in nodes), default=0))
+
+
+def place(
+    versions: Sequence[Version], head: Version | None, tip: Version | None, native_head_id: int | None
+) -> tuple[Node, ...]:
+    """Versions, newest first, on their lanes. The line down from `tip` (the head, or what redo leads to) is lane 0.
+
+    Every other branch gets the first lane free between its newest version and the one it branches from.
+    """
+    by_id = {version.pk: version for version in versions}
+    row = {version.pk: n for n, version in enumerate(versions)}
+    alive = set(_chain(head, by_id))
+    lanes: dict[int, int] = dict.fromkeys(_chain(tip, by_id), 0)
+    taken: dict[int, list[tuple[int, int]]] = {}
+    for version in versions:  # newest first: a branch is met at its top
+        if version.pk in lanes:
+            continue
+        branch = []
+        at: Version | None = version
+        while at is not None and at.pk not in lanes:
+            branch.append(at.pk)
+            at = by_id.get(at.parent_id) if at.parent_id is not None else None
+        start, end = row[version.pk], row[at.pk] if at is not None else row[branch[-1]]
+        lane = 1
+        while any(start < stop and begin < end for begin, stop in taken.get(lane, [])):
+            lane += 1
+        taken.setdefault(lane, []).append((start, end))
+        lanes |= dict.fromkeys(branch, lane)
+    over: dict[int, set[Stroke]] = {version.pk: set() for version in versions}
+    under: dict[int, set[Stroke]] = {version.pk: set() for version in versions}
+    arrives: dict[int, set[Stroke]] = {version.pk: set() for version in versions}
+    for version in versions:
+        parent = by_id.get(version.parent_id) if version.parent_id is not None else None
+        if parent is None:
+            continue
+        stroke = Stroke(lanes[version.pk], version.pk not in alive)
+        for n in range(row[version.pk], row[parent.pk]):
+            under[versions[n].pk].add(stroke)
+            over[versions[n + 1].pk].add(stroke)
+        if lanes[parent.pk] != stroke.lane:
+            over[parent.pk].discard(stroke)
+            arrives[parent.pk].add(stroke)
+    return tuple(
+        Node(
+            version=version,
+            glyph=_glyph(version, head, alive),
+            lane=lanes[version.pk],
+            current=head is not None and version.pk == head.pk,
+            native_head=version.pk == native_head_id and (head is None or version.pk != head.pk),
+            undone=version.pk not in alive,
+            over=tuple(sorted(over[version.pk])),
+            under=tuple(sorted(under[version.pk])),
+            arrives=tuple(sorted(arrives[version.pk])),
+        )
+        for version in versions
+    )
+
+
+def _glyph(version: Version, head: Version | None, alive: set[int]) -> str:
+    if head is not None and version.pk == head.pk:
+        return "head"
+    if version.origin in (Version.Origin.NATIVE, Version.Origin.RECORDED):
+        return "native"
+    return "made" if version.pk in alive else "undone"
+
+
+def _chain(version: Version | None, by_id: dict[int, Version]) -> list[int]:
+    out = []
+    while version is not None:
+        out.append(version.pk)
+        version = by_id.get(version.parent_id) if version.parent_id is not None else None
+    return out
+
+
+def _descends(tip: Version, head: Version | None, by_id: dict[int, Version]) -> bool:
+    return head is not None and head.pk in _chain(tip, by_id)
