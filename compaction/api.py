@@ -37,7 +37,9 @@ def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: 
     if wanted.preview:
         return Status(200, plan_json(runs.preview_run(found, **choice)))
     _operators_only(request)
-    run = tasks.submit(found.pk, **choice, by=request.user, expected_hash=wanted.expected_hash, plan_digest=wanted.plan_digest)
+    run = tasks.submit(
+        found.pk, **choice, by=request.user, expected_hash=wanted.expected_hash, plan_digest=wanted.plan_digest
+    )
     run = queries.run_in(found.workspace_id, run.pk)
     response["Location"] = f"/api/runs/{run.pk}"
     return Status(202, RunOut.of(run))

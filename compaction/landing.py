@@ -33,11 +33,15 @@ def check_base(run: Run, session: Session) -> None:
         now = "has no context any more" if current is None else f"stands at v{current.n}"
         raise Stale(f"The session {now}; the run started from v{run.base.n}. The head stays; ask for the run again.")
     if hash_at(session, current, run.last_seq) != run.base_hash:
-        raise Stale("The entries under the run have changed since it was asked for. The head stays; ask for the run again.")
+        raise Stale(
+            "The entries under the run have changed since it was asked for. The head stays; ask for the run again."
+        )
 
 
 @transaction.atomic
-def land(held: Claim, *, edits: Sequence[Edit], status: str, label: str, report: Mapping[str, Any], **fields: Any) -> Version:
+def land(
+    held: Claim, *, edits: Sequence[Edit], status: str, label: str, report: Mapping[str, Any], **fields: Any
+) -> Version:
     """Write the version that `edits` make, point the head at it and end the run as completed.
 
     Takes the session's lock, then the run's. Raises Stale, CancelAsked or Lost, and then nothing is written.
@@ -79,11 +83,17 @@ def land(held: Claim, *, edits: Sequence[Edit], status: str, label: str, report:
 
 def _check_newcomers(run: Run, session: Session, folded: Ranges) -> None:
     """Raise Stale where an entry that arrived meanwhile answers a call that this run folds: the result would stand alone."""
-    newcomers = Entry.objects.filter(session=session, sent=True, seq__gt=run.last_seq, kind=Kind.TOOL_RESULT, call_ids__isnull=False)
-    answered = {call for calls in newcomers.values_list("call_ids", flat=True) for call in calls}
+    newcomers = Entry.objects.filter(
+        session=session, sent=True, seq__gt=run.last_seq, kind=Kind.TOOL_RESULT, call_ids__isnull=False
+    )
+    answered = {call for calls in newcomers.values_list("call_ids", flat=True) for call in calls or ()}
     if not answered:
         return
-    calls = Entry.objects.filter(session=session, sent=True, seq__lte=run.last_seq, kind=Kind.TOOL_CALL, call_ids__isnull=False)
+    calls = Entry.objects.filter(
+        session=session, sent=True, seq__lte=run.last_seq, kind=Kind.TOOL_CALL, call_ids__isnull=False
+    )
     for seq, ids in calls.values_list("seq", "call_ids"):
-        if seq in folded and not answered.isdisjoint(ids):
-            raise Stale(f"The result of a tool call that the run folds (entry {seq}) has arrived. The head stays; ask for the run again.")
+        if seq in folded and not answered.isdisjoint(ids or ()):
+            raise Stale(
+                f"The result of a tool call that the run folds (entry {seq}) has arrived. The head stays; ask for the run again."
+            )

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from compaction.models import Run
@@ -29,7 +30,7 @@ MISSED = 5  # heartbeats without a word after which a worker counts as gone
 
 
 def heartbeat_seconds() -> int:
-    return int(getattr(settings, "RUN_HEARTBEAT_SECONDS", 3))
+    return int(settings.RUN_HEARTBEAT_SECONDS)
 
 
 def stale_seconds() -> int:
@@ -69,7 +70,7 @@ class Claim:
 
     def beat(self) -> bool:
         """Say that this attempt lives; whether it still has the run."""
-        return self._mine().update(heartbeat_at=Now()) == 1
+        return bool(self._mine().update(heartbeat_at=Now()))
 
     def end(self, state: str, *, status: str | None, reason: str = "", **fields: Any) -> bool:
         """Write the outcome; False where the run was no longer this attempt's (then nothing was written)."""
@@ -77,9 +78,9 @@ class Claim:
             state=state, status=status, reason=reason, phase=state, ended_at=Now(), heartbeat_at=Now(), **fields
         )
         tell(self.run.pk)
-        return ended == 1
+        return bool(ended)
 
-    def _mine(self) -> Any:
+    def _mine(self) -> QuerySet[Run]:
         return Run.objects.filter(pk=self.run.pk, state=Run.State.RUNNING, attempts=self.attempt)
 
 

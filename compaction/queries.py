@@ -33,7 +33,12 @@ def _known() -> QuerySet[Run]:
 
 
 def runs_page(
-    workspace: Any, *, session: Session | None = None, state: str | None = None, before: int | None = None, limit: int = PAGE
+    workspace: Any,
+    *,
+    session: Session | None = None,
+    state: str | None = None,
+    before: int | None = None,
+    limit: int = PAGE,
 ) -> Page:
     """Runs of a workspace (of one session, in one state), without their reports."""
     found = _known().filter(workspace=workspace).defer("report", "edited_summary")
@@ -65,7 +70,9 @@ def last_run(session: Session) -> Run | None:
 
 def someone_works() -> bool:
     """Whether any run has a worker that lives: then one that waits is waiting for its turn."""
-    return Run.objects.filter(state=Run.State.RUNNING, heartbeat_at__gt=Now() - timedelta(seconds=stale_seconds())).exists()
+    return Run.objects.filter(
+        state=Run.State.RUNNING, heartbeat_at__gt=Now() - timedelta(seconds=stale_seconds())
+    ).exists()
 
 
 def follow(run_id: int) -> Iterator[Run]:

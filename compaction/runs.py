@@ -85,11 +85,17 @@ def choose(
     except BadParam as error:
         raise Refused("bad_param", f"{found.id}: {error}.") from error
     if summariser not in SUMMARISERS:
-        raise Refused("no_such_summariser", f"There is no summariser {summariser!r}; there are: {', '.join(SUMMARISERS)}.")
+        raise Refused(
+            "no_such_summariser", f"There is no summariser {summariser!r}; there are: {', '.join(SUMMARISERS)}."
+        )
     if summariser == "llm":
-        raise Refused("no_model", "No model is configured for summaries. The extractive summariser needs none: use that one.")
+        raise Refused(
+            "no_model", "No model is configured for summaries. The extractive summariser needs none: use that one."
+        )
     if edited_summary is not None and not edited_summary.strip():
-        raise Refused("bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it.")
+        raise Refused(
+            "bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it."
+        )
     return Choice(found, values, summariser, instructions.strip(), frozenset(pins), edited_summary)
 
 
@@ -176,7 +182,9 @@ def request(
                 by=by,
                 heartbeat_at=Now(),
             )
-    except IntegrityError as error:  # the constraint holds where the lock does not: a second door, never expected to be tried
+    except (
+        IntegrityError
+    ) as error:  # the constraint holds where the lock does not: a second door, never expected to be tried
         raise Refused("run_is_live", "Another run of this session is queued or running.") from error
 
 
@@ -244,7 +252,11 @@ def pick_up_stale_runs() -> list[int]:
     return [pk for pk, state in settled_runs if state == Run.State.QUEUED] + waiting
 
 
-def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str, str], None] = lambda phase, words: None) -> Preview:
+def _silent(phase: str, words: str) -> None:
+    """A preview has nobody to tell its progress to."""
+
+
+def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str, str], None] = _silent) -> Preview:
     """The one function behind preview and run: the same values in, the same plan out."""
     from compaction.preview import preview  # noqa: PLC0415 -- until it stands
 
@@ -276,7 +288,12 @@ def _carry_out(held: Claim) -> None:
             raise Stale("The plan is no longer the one previewed. The head stays; preview again.")
         if result.status not in LANDS:
             failed = result.status in REFUSED_AS_FAILED
-            held.end(Run.State.FAILED if failed else Run.State.REFUSED, status=result.status, reason=result.reason, **_figures(result))
+            held.end(
+                Run.State.FAILED if failed else Run.State.REFUSED,
+                status=result.status,
+                reason=result.reason,
+                **_figures(result),
+            )
             return
         held.note("land", "writing the version and moving the head")
         label = choice.strategy.label
@@ -284,12 +301,18 @@ def _carry_out(held: Claim) -> None:
     except Refused as refusal:
         held.end(Run.State.REFUSED, status=None, reason=str(refusal))
     except Stale as stale:
-        held.end(Run.State.REFUSED, status=Status.STALE, reason=str(stale), **({} if result is None else _figures(result)))
+        held.end(
+            Run.State.REFUSED, status=Status.STALE, reason=str(stale), **({} if result is None else _figures(result))
+        )
     except (Lost, CancelAsked, Error):
         raise
     except Exception as error:
         logger.exception("run %s broke off", run.pk)
-        held.end(Run.State.FAILED, status=None, reason=f"The run broke off ({type(error).__name__}: {error}); the head stays where it was.")
+        held.end(
+            Run.State.FAILED,
+            status=None,
+            reason=f"The run broke off ({type(error).__name__}: {error}); the head stays where it was.",
+        )
 
 
 def _choice_of(run: Run) -> Choice:
@@ -304,7 +327,9 @@ def _choice_of(run: Run) -> Choice:
         edited_summary=run.edited_summary,
     )
     if str(choice.strategy.version) != version:
-        raise Refused("strategy_changed", f"The run asked for {run.strategy}; this worker has {choice.name}. Ask for it again.")
+        raise Refused(
+            "strategy_changed", f"The run asked for {run.strategy}; this worker has {choice.name}. Ask for it again."
+        )
     return choice
 
 

@@ -18,13 +18,19 @@ class CompactIn(Schema):
     """What to do to a session's context. With `preview` the plan comes back and nothing is written."""
 
     strategy: str = RECOMMENDED
-    params: dict[str, Any] = Field(default_factory=dict, description="settable ones are in GET /strategies; the others keep their defaults")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="settable ones are in GET /strategies; the others keep their defaults"
+    )
     summariser: str = "extractive"
     instructions: str = ""
-    pins: list[int] = Field(default_factory=list, description="entries kept word for word, besides those pinned in the session")
+    pins: list[int] = Field(
+        default_factory=list, description="entries kept word for word, besides those pinned in the session"
+    )
     edited_summary: str | None = Field(None, description="in the place of what the summariser wrote")
     preview: bool = False
-    expected_hash: str | None = Field(None, description="`base_hash` of the preview: refused as stale where the context has moved on")
+    expected_hash: str | None = Field(
+        None, description="`base_hash` of the preview: refused as stale where the context has moved on"
+    )
     plan_digest: str | None = Field(None, description="of the preview: refused where the run would do anything else")
 
 

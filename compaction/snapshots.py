@@ -10,15 +10,14 @@ from functools import cache
 from django.db import connection, transaction
 
 from compaction.plan import Budget, Snapshot
-from sessions.catalogue import for_agent, limits_of
 from sessions.contexts import Item
+from sessions.gauge import window_of
 from sessions.meters import DEFAULT, by_id
 from sessions.meters.tokens import counter
 from sessions.models import Session, Version
 from sessions.projection import context_items, log_items, measure
 from sessions.store import edits_of
 from sessions.versions import Refused
-from sessions.windows import Limits, rule_of, window
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,11 @@ def reading() -> Iterator[None]:
     outermost = not connection.in_atomic_block
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY" if outermost else "SET TRANSACTION READ ONLY")
+            cursor.execute(
+                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+                if outermost
+                else "SET TRANSACTION READ ONLY"
+            )
         yield
 
 
@@ -83,13 +86,8 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
 
 
 def budget_of(session: Session, *, meter: str = DEFAULT) -> Budget:
-    """How large the session's context may be, by its own agent's rule: the window it records, else its model's in the catalogue."""
-    limits, compaction = session.window, None
-    rule = rule_of(session.agent)
-    if rule is not None:
-        known = for_agent(limits_of(session.models_used[-1]), session.agent) if session.models_used else Limits()
-        if session.window is not None:
-            known = replace(known, context=rule.recorded(session.window, session.agent_version), source="recorded in the session")
-        its = window(rule, known)
-        limits, compaction = its.total, its.compaction
-    return Budget(meter=meter, count=counter(by_id(meter)), window=limits, threshold=compaction)
+    """How large the session's context may be, by its own agent's rule; None what is not known."""
+    its = window_of(session)
+    if its is None:
+        return Budget(meter=meter, count=counter(by_id(meter)), window=session.window)
+    return Budget(meter=meter, count=counter(by_id(meter)), window=its.total, threshold=its.compaction)

@@ -10,6 +10,7 @@ from uuid import UUID
 import psycopg
 from celery import shared_task
 from celery.signals import worker_ready
+from django.conf import settings
 from django.db import connections, transaction
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -22,7 +23,7 @@ logger = logging.getLogger(__name__)
 UNREACHABLE = (BrokerError, psycopg.Error, OSError)  # what kombu and its pgmq transport raise where nobody answers
 
 
-@shared_task(name="compaction.execute")
+@shared_task(name="compaction.execute")  # type: ignore[untyped-decorator] -- Celery carries no types
 def execute(run_id: int) -> None:
     """Carry a run out. May be delivered twice: the second does nothing."""
     runs.execute(run_id)
@@ -55,6 +56,7 @@ def sweep() -> None:
 
 def _send_first(run_id: int) -> None:
     try:
+        _knock()
         execute.delay(run_id)
     except UNREACHABLE as error:
         reason = "The broker cannot be reached, so no worker would learn of the run; the head stays where it was."
@@ -62,7 +64,13 @@ def _send_first(run_id: int) -> None:
         raise Refused("broker_unreachable", f"Run {run_id} failed: {reason}") from error
 
 
-@worker_ready.connect
+def _knock() -> None:
+    """Ask the broker's database for a connection, where it is one: kombu's own pool would wait half a minute to say that none comes."""
+    if settings.BROKER.conninfo is not None:
+        psycopg.connect(settings.BROKER.conninfo).close()
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator] -- as above
 def _watch_over_runs(sender: Any, **kwargs: Any) -> None:
     """Every worker looks after the runs of all: at its start and then again and again, so that no other process has to."""
     sender.timer.call_repeatedly(progress.heartbeat_seconds(), _sweep_quietly)

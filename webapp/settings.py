@@ -158,6 +158,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_TIMEZONE = "UTC"
+# How often the worker of a run says that it lives; after five times this without a word the run is another's.
+RUN_HEARTBEAT_SECONDS = max(1, env.number("PALIMPSEST_RUN_HEARTBEAT", default=3))
 
 # tiktoken reads this variable itself when it loads a vocabulary; without it, it would try to download one.
 vocabularies.point_tiktoken_at(vocabularies.folder(DATA_DIR))

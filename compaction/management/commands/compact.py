@@ -29,11 +29,30 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         known = ", ".join(strategies())
         parser.add_argument("session", metavar="SESSION", help="the beginning of its id, or the agent's own id")
-        parser.add_argument("--strategy", default=RECOMMENDED, metavar="NAME", help=f"one of: {known} (default: {RECOMMENDED})")
-        parser.add_argument("--summariser", default="extractive", metavar="NAME", help=f"one of: {', '.join(runs.SUMMARISERS)}")
-        parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="params", help="set a parameter; may be repeated")
+        parser.add_argument(
+            "--strategy", default=RECOMMENDED, metavar="NAME", help=f"one of: {known} (default: {RECOMMENDED})"
+        )
+        parser.add_argument(
+            "--summariser", default="extractive", metavar="NAME", help=f"one of: {', '.join(runs.SUMMARISERS)}"
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            dest="params",
+            help="set a parameter; may be repeated",
+        )
         parser.add_argument("--instructions", default="", metavar="TEXT", help="wishes for the summary")
-        parser.add_argument("--pin", action="append", default=[], type=int, metavar="SEQ", dest="pins", help="keep an entry word for word")
+        parser.add_argument(
+            "--pin",
+            action="append",
+            default=[],
+            type=int,
+            metavar="SEQ",
+            dest="pins",
+            help="keep an entry word for word",
+        )
         parser.add_argument("--preview", action="store_true", help="print the plan and write nothing")
         parser.add_argument("--no-wait", action="store_true", help="print the run's id and do not wait for it")
         parser.add_argument("--json", action="store_true", help="print JSON")
@@ -64,7 +83,9 @@ class Command(BaseCommand):
             self._json(plan_json(previewed))
             return
         preview = previewed.preview
-        self.stdout.write(f"{previewed.choice.strategy.label} on v{previewed.base.version.n} of {previewed.session}: a preview, nothing is written")
+        self.stdout.write(
+            f"{previewed.choice.strategy.label} on v{previewed.base.version.n} of {previewed.session}: a preview, nothing is written"
+        )
         self.stdout.write(f"status   {preview.status}" + (f": {preview.reason}" if preview.reason else ""))
         self.stdout.write(f"tokens   {in_figures(preview.tokens_before)} → {in_figures(preview.tokens_after)} (o200k)")
         for warning in preview.warnings:
@@ -80,7 +101,9 @@ class Command(BaseCommand):
         if as_json:
             self._json(RunWhole.of(run).model_dump(mode="json"))
         if run.state != Run.State.COMPLETED:
-            raise CommandError(f"Run {run.pk} {run.state}" + (f" ({run.status})" if run.status else "") + f": {run.reason}")
+            raise CommandError(
+                f"Run {run.pk} {run.state}" + (f" ({run.status})" if run.status else "") + f": {run.reason}"
+            )
         if not as_json:
             assert run.version is not None
             self.stdout.write(
