@@ -138,7 +138,7 @@ def _merged(fates: Sequence[str]) -> Iterable[tuple[str, int, int]]:
 
 
 def _turns(turns: list[tuple[int, int]], total: int) -> Iterable[Turn]:
-    ends = [first for _, first in turns[1:]] + [total]
+    ends = [first for _, first in turns[1:]] + [total] * bool(turns)
     for (n, first), end in zip(turns, ends, strict=True):
         share = (end - first) / total
         yield Turn(
