@@ -1,5 +1,7 @@
 """What tests of more than one folder use: a real PostgreSQL, a real worker, a real browser, the shared recordings."""
 
+import dataclasses
+import json
 import os
 import shutil
 import subprocess
@@ -20,7 +22,20 @@ os.environ["PALIMPSEST_DATA_DIR"] = str(SCRATCH / "data")
 (SCRATCH / "data").mkdir()
 
 from tests.processes import read_until  # noqa: E402 -- as below
-from webapp.embedded import broker, postgres  # noqa: E402 -- after the data folder is named
+from webapp.embedded import broker, data_dir, postgres  # noqa: E402 -- after the data folder is named
+
+
+def end_leftovers() -> None:
+    """Stop the servers of test runs that were killed, of this user, and remove their folders."""
+    for folder in SCRATCH.parent.glob("palimpsest-tests-*"):
+        try:
+            owner = data_dir.ProcessId(**json.loads((folder / "owner.json").read_text()))
+            if owner.alive() or folder.stat().st_uid != os.getuid():
+                continue
+            postgres.Server.at(folder / "pg", password_file=folder / "password", log=folder / "log").stop(fast=False)
+        except (OSError, ValueError, TypeError):
+            continue
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def start_database() -> postgres.Server | None:
@@ -38,6 +53,10 @@ def start_database() -> postgres.Server | None:
     return server
 
 
+ME = data_dir.ProcessId.of(os.getpid())
+assert ME is not None
+(SCRATCH / "owner.json").write_text(json.dumps(dataclasses.asdict(ME)))
+end_leftovers()
 DATABASE = start_database()
 BROKER = broker.address(os.environ.get("CELERY_BROKER_URL"), os.environ["DATABASE_URL"])
 if BROKER.conninfo is not None:

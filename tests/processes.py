@@ -29,7 +29,13 @@ def read_until(process: "subprocess.Popen[str]", words: str) -> list[str]:
 
 def plain_environment(**more: str) -> dict[str, str]:
     """Give an environment without the tests' own database, as a person's shell has it."""
-    dropped = {"DATABASE_URL", "CELERY_BROKER_URL", "PALIMPSEST_DATA_DIR", "DJANGO_SETTINGS_MODULE", "TIKTOKEN_CACHE_DIR"}
+    dropped = {
+        "DATABASE_URL",
+        "CELERY_BROKER_URL",
+        "PALIMPSEST_DATA_DIR",
+        "DJANGO_SETTINGS_MODULE",
+        "TIKTOKEN_CACHE_DIR",
+    }
     return {name: value for name, value in os.environ.items() if name not in dropped} | more
 
 
