@@ -1,0 +1,51 @@
+"""`context`: what the model would be sent, item by item; at the head, at a version, or as it was sent at a step."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from sessions.answers import context_of
+from sessions.management.base import SessionCommand, figures, first_line
+
+
+class Command(SessionCommand):
+    help = "Show what the model would see, item by item, with the five numbers and the forecast."
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        # Django gives every command a `--version` that prints Django's own; here the word means a version of the session.
+        return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument(
+            "--version", type=int, metavar="V", dest="at_version", help="at this version instead of the head"
+        )
+        which.add_argument("--step", type=int, metavar="N", help="as it was sent at this step")
+
+    def act(self, options: dict[str, Any]) -> Any:
+        return context_of(self.session(options), version=options["at_version"], step=options["step"])
+
+    def tell(self, value: Any) -> None:
+        where = f"step {value['step']}, v{value['version']}" if value["step"] is not None else f"v{value['version']}"
+        gauge = value["gauge"]
+        self.stdout.write(
+            f"Context of {value['session'][:8]} ({value['agent']}) at {where}: {len(value['items'])} items, "
+            f"{value['tokens']:,} tokens ({value['meter']}), {value['content_hash']}"
+        )
+        for item in value["items"]:
+            text = " ".join(part.get("text") or part.get("tool") or part["kind"] for part in item["parts"])
+            mark = "masked " if item["masked"] else ""
+            spans = ", ".join(f"{first}–{last}" for first, last in item["stands_for"])
+            stands = f"stands for {spans}: " if spans else ""
+            self.stdout.write(
+                f"{item['key']:>8}  {item['role'] or '':<9}  {item['kind']:<11}  {item['tokens']:>8,}  {mark}{stands}{first_line(text, 90)}"
+            )
+        self.stdout.write("")
+        for number in gauge["numbers"]:
+            of = "" if number["of"] is None else f" of {number['of']:,}"
+            self.stdout.write(f"{number['label']:<34} {figures(number['tokens'])}{of}  ({number['whose']})")
+        self.stdout.write(f"{gauge['forecast']['sentence']} {gauge['forecast']['reason']}")

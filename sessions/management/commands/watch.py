@@ -1,0 +1,97 @@
+"""`watch`: take in what the agents write, as they write it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from django.db import InterfaceError, OperationalError, close_old_connections
+
+from sessions.discover import SUFFIXES, agent_folders
+from sessions.ingest import Taken, ingest_paths
+from sessions.management.base import SessionsCommand
+from sessions.management.commands.ingest import line
+from sessions.watching import Changes, changes
+
+_SAID = frozenset({"added", "grown", "rewritten", "failed"})
+
+
+class Command(SessionsCommand):
+    help = "Watch the agents' folders (or PATHs) and take in what changes, until it is stopped."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="a folder or file to watch")
+
+    def answer(self, options: dict[str, Any]) -> None:
+        stop = threading.Event()
+        given: list[Path] = [path.absolute() for path in options["paths"]]
+
+        def wanted() -> list[Path]:
+            return given or [folder for _, folder in agent_folders(Path.home(), os.environ)]
+
+        taker = _Taker(self, options)
+        taker.say("Watching " + (", ".join(map(str, wanted())) or "for the folders of agents; there is none yet"))
+        with _ended_by_signal(stop):
+            for found in changes(wanted, stop):
+                taker.take(found)
+
+
+class _Taker:
+    """Takes changed files in; what the database did not take is tried again with the next changes."""
+
+    def __init__(self, command: Command, options: dict[str, Any]) -> None:
+        self.command = command
+        self.options = options
+        self.waiting: set[Path] = set()
+
+    def take(self, found: Changes) -> None:
+        paths = self.waiting | {path for path in found.paths if path.is_dir() or path.name.endswith(SUFFIXES)}
+        if not paths:
+            return
+        try:
+            close_old_connections()
+            ingest_paths(self.command.workspace(self.options), sorted(paths), told=self.told)
+        except (OperationalError, InterfaceError) as error:
+            self.waiting = paths
+            self.say(f"The database did not answer; {len(paths)} changes wait for it: {_first_line(error)}")
+        else:
+            self.waiting = set()
+
+    def told(self, taken: Taken) -> None:
+        if taken.outcome not in _SAID or (taken.outcome == "failed" and not Path(taken.path).exists()):
+            return
+        self.say(line(taken), taken)
+
+    def say(self, words: str, taken: Taken | None = None) -> None:
+        if not self.options["as_json"]:
+            self.command.stdout.write(words)
+        elif taken is not None:
+            self.command.stdout.write(json.dumps(taken.to_json(), ensure_ascii=False))
+        self.command.stdout.flush()
+
+
+class _ended_by_signal:  # noqa: N801 -- used as the function it reads as
+    """While it holds, Ctrl-C and SIGTERM end the watch at once, and quietly."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop = stop
+        self.before: list[tuple[int, Any]] = []
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.before.append((number, signal.signal(number, lambda *_: self.stop.set())))
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before:
+            signal.signal(number, handler)
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
