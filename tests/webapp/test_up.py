@@ -80,7 +80,8 @@ def test_up_from_its_start_to_ctrl_c(place: Place) -> None:
         first = get(up.link)
         assert (first.status, first.headers["Location"]) == (302, "/")
         cookies = SimpleCookie("; ".join(one.split(";")[0] for one in first.headers.get_all("Set-Cookie") or []))
-        assert get(up.url, cookie=f"palimpsest_session={cookies['palimpsest_session'].value}").status == 200
+        cookie = f"palimpsest_session={cookies['palimpsest_session'].value}"
+        assert get(up.url, cookie=cookie).status == 200
         assert get(up.link).headers["Location"] == "/sign-in"
 
         # A second one says where the first runs, with a link of its own.
@@ -107,6 +108,7 @@ def test_up_from_its_start_to_ctrl_c(place: Place) -> None:
         code, output, complaint = place.manage("showmigrations", "webapp")
         assert (code, complaint) == (0, "")
         assert "[X] 0001_accounts" in output
+        assert get(up.url, cookie=cookie).status == 200
 
         # Ctrl-C ends all of it, whatever stays connected.
         processes = place.everybody()

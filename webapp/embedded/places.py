@@ -83,17 +83,23 @@ def binaries(account: Account | None) -> Path:
     folder = packaged_binaries()
     if can_walk(account, folder / "postgres"):
         return folder
-    install = folder.parent
+    package = folder.parent.parent
     version = f"{(folder / 'postgres').stat().st_mtime_ns:x}"
     copy = walkable_state_folder(account) / f"postgres-{version}"
-    if not (copy / "bin" / "postgres").is_file():
+    if not (copy / package.name / "pginstall" / "bin" / "postgres").is_file():
         aside = copy.with_name(f".{copy.name}.{os.getpid()}")
-        shutil.copytree(install, aside, symlinks=True, ignore=shutil.ignore_patterns("include"))
+        shutil.copytree(
+            package / "pginstall", aside / package.name / "pginstall", ignore=shutil.ignore_patterns("include")
+        )
+        # The programs look for their libraries in this sibling of the package.
+        libraries = package.with_name(f"{package.name}.libs")
+        if libraries.is_dir():
+            shutil.copytree(libraries, aside / libraries.name)
         try:
             aside.rename(copy)
         except OSError:
             shutil.rmtree(aside)
-    return copy / "bin"
+    return copy / package.name / "pginstall" / "bin"
 
 
 def walkable_state_folder(account: Account | None) -> Path:

@@ -1,8 +1,7 @@
 """One embedded server for all processes of a data folder: the first who needs it starts it, the last one out stops it."""
 
 import fcntl
-import hashlib
-import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,24 +16,21 @@ from webapp.embedded.postgres import DATABASE, Server
 
 
 def cluster_folder(data_dir: Path) -> Path:
-    """Say where the cluster of this data folder lies; decided once and remembered in `cluster`.
+    """Say where the cluster of this data folder lies: in it, or where the file `cluster` says.
 
-    In the data folder, or, where the server's account cannot walk there (root's home), in the machine's state folder.
+    The latter where the server's account cannot walk to the data folder (root's home): then a folder with a name of its
+    own among the machine's state is taken, and remembered, since what lies there is the data.
     """
-    note = data_dir / "cluster"
-    try:
-        return Path(note.read_text(encoding="utf-8").strip())
-    except FileNotFoundError:
-        pass
     inside = data_dir / "postgres"
+    note = data_dir / "cluster"
+    if note.exists():
+        return Path(note.read_text(encoding="utf-8").strip())
     account = unprivileged_account(inside)
-    if can_walk(account, data_dir):
-        chosen = inside
-    else:
-        name = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
-        chosen = walkable_state_folder(account) / f"cluster-{name}"
-    write_whole(note, f"{chosen}\n")
-    return chosen
+    if (inside / "PG_VERSION").exists() or can_walk(account, data_dir):
+        return inside
+    outside = walkable_state_folder(account) / f"cluster-{secrets.token_hex(8)}"
+    write_whole(note, f"{outside}\n")
+    return outside
 
 
 def server_of(data_dir: Path) -> Server:
