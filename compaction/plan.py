@@ -29,7 +29,7 @@ class Status(StrEnum):
     FAILED_EMPTY_SUMMARY = "failed_empty_summary"
     FAILED_BAD_TEMPLATE = "failed_bad_template"
     FAILED_CONTEXT_OVERFLOW = "failed_context_overflow"
-    FAILED_TOKEN_COUNT = "failed_token_count"
+    FAILED_TOKEN_COUNT = "failed_token_count"  # noqa: S105 -- tokens of a text
     FAILED_PROVIDER = "failed_provider"
     FAILED_INVARIANT = "failed_invariant"  # a check of `compaction.checks` does not hold
     BLOCKED_BY_HOOK = "blocked_by_hook"
@@ -44,20 +44,18 @@ class Snapshot:
 
     `items`: as the agent would send them (paired, in order). `tokens`: of each item by the run's meter, same order. `ghosts`: what the
     version already hides. `pinned`: entries that must stay word for word. `log`: all sent entries of the active path up to the
-    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded. `recorded`: tokens of the
-    log, where the shell has the sum at hand: defaults scale with it, since it stays the same whatever a version hides.
+    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded.
     """
 
     items: tuple[Item, ...]
     tokens: tuple[int, ...]
     last_seq: int
     edits: tuple[Edit, ...] = ()
-    ghosts: Ranges = Ranges()
+    ghosts: Ranges = field(default_factory=Ranges)
     pinned: frozenset[int] = frozenset()
     log: Callable[[], Sequence[Item]] = lambda: ()
     agent: str = ""
     cwd: str | None = None
-    recorded: int | None = None
 
     @property
     def total(self) -> int:
@@ -104,7 +102,7 @@ class FilesAsk:
     each: int
     total: int
     without: frozenset[str] = frozenset()
-    kept: Ranges = Ranges()
+    kept: Ranges = field(default_factory=Ranges)
 
 
 type Ask = SummaryAsk | FilesAsk
@@ -172,7 +170,7 @@ class Plan:
     status: Status = Status.COMPLETED
     reason: str = ""
     masks: Mapping[int, str] = field(default_factory=dict)
-    fold: Ranges = Ranges()
+    fold: Ranges = field(default_factory=Ranges)
     absorb: tuple[int, ...] = ()
     after: int = -1
     files_after: int = -1

@@ -100,7 +100,8 @@ _HEREDOC_LAST = re.compile(
 _REMOVE = re.compile(r"\A\s*(?:git\s+)?rm\s+((?:-\w+\s+|--\s+)*)([^|;&<>]+)\Z")
 _MOVE = re.compile(r"\A\s*(?:git\s+)?mv\s+(?:-\w+\s+)*([\w@./+~-]+)\s+([\w@./+~-]+)\s*\Z")
 _ALL_CHANGED = re.compile(
-    r"\bgit\s+(?:checkout|switch|reset\s+--hard|stash|pull|merge|rebase|cherry-pick|revert|apply|am)\b"
+    r"\bgit\s+(?:-C\s+\S+\s+)?(?:checkout\s+(?!-b\b|-B\b|--\s)|switch\s+(?!-c\b|-C\b|--create)|reset\s+--hard|stash(?!\s+(?:list|show))|pull\b|"
+    r"merge\s|rebase\b|cherry-pick\b|revert\b|apply\b|am\b)"
 )
 _CHANGES = re.compile(
     r"\bsed\s+(?:-\w+\s+)*-i|\bsed\s+-\w*i|\bperl\s+-\w*i|\btee\b|>|\bgit\s+restore\b|\bpatch\b|\bgofmt\s+-w|--write\b|--fix\b|\bcp\b|\bmv\b"

@@ -11,7 +11,11 @@ from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One settable parameter, as pages and the command line show it. `kind`: tokens, count, share, flag, choice."""
+    """One settable parameter, as pages and the command line show it. `kind`: tokens, count, share, flag, choice.
+
+    A default of None scales with the session: `auto` says how in words, the plan's facts say what was used. Leaving the value out, empty or
+    "auto" chooses it.
+    """
 
     name: str
     label: str
@@ -21,6 +25,7 @@ class Param:
     high: int | None = None
     choices: tuple[str, ...] = ()
     source: str = ""  # whose rule the default is, with version and date
+    auto: str = ""
 
 
 class BadParam(ValueError):
@@ -56,6 +61,8 @@ def settled(params: Sequence[Param], given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _value(param: Param, raw: Any) -> Any:
+    if param.default is None and (raw is None or str(raw).strip().lower() in ("", "auto")):
+        return None
     if param.kind == "flag":
         if isinstance(raw, bool):
             return raw

@@ -22,6 +22,7 @@ MANDATORY = 0.6  # of the budget, at most, for what must not be missing
 CONCEPTS = 0.3  # of the budget, at most, for usage lines: more covers a little more and reads much worse
 BARE = 0.35  # worth of a line that only lists terms, against one that uses them
 PRIOR = 0.6
+WORTH = 5e-4  # gain per token below which a line is left out, even where there is room
 OVERHEAD = 3  # tokens a line costs beside its words
 
 
@@ -87,7 +88,7 @@ def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: in
         if unit.section == 1 and concepts + unit.tokens > budget * CONCEPTS:
             continue
         now = score(unit)
-        if now <= 1e-9:
+        if now <= WORTH:
             continue
         if heap and -now > heap[0][0] + 1e-12 and now < -old - 1e-12:
             heappush(heap, (-now, n))  # it covers less than when it was scored: let the next one compete

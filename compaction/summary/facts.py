@@ -141,6 +141,15 @@ _TASK_ID = re.compile(r"[Tt]ask #?(\w+)")
 _PIPES = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head)\b[^|;&]*)\s*")
 
 
+_MARK = re.compile(r"^(?:[-*•>]\s+|#{1,6}\s+|\d+[.)]\s+)+")
+
+
+def unmarked(sentence: str) -> str:
+    """A sentence without the list or heading mark before it, and without emphasis that begins or ends outside of it."""
+    text = _MARK.sub("", sentence.strip())
+    return text.replace("**", "") if text.count("**") % 2 else text
+
+
 def is_instruction(text: str) -> bool:
     return _INSTRUCTION.search(text) is not None
 
@@ -190,7 +199,7 @@ class _Finder:
         if _DECISION.search(event.text) is None:
             return
         for raw in _SENTENCE.split(event.text):
-            sentence = raw.strip().lstrip("-*#> ")
+            sentence = unmarked(raw)
             if (
                 len(sentence) * (2 if not sentence.isascii() else 1) >= 30
                 and len(sentence) <= 400

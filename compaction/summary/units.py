@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from compaction.plan import Count
 from compaction.summary.events import Event, Voice, is_edit
-from compaction.summary.facts import edits_of, is_instruction
+from compaction.summary.facts import edits_of, is_instruction, unmarked
 from compaction.summary.items import FLAG, IDENT, LITERAL, PATH, SLUG, path_term, shown, terms
 from compaction.summary.survey import Survey
 from compaction.summary.template import EARLIER, TITLES, parse
@@ -218,9 +218,9 @@ def _solving(g: _Gatherer) -> None:
         if event.voice is not Voice.ASSISTANT or event.pos not in g.folded:
             continue
         for raw in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", event.text[:8_000]):
-            sentence = raw.strip().lstrip("-*#> ")
+            sentence = unmarked(raw)
             if 25 <= len(sentence) <= 380 and sentence not in decided:
-                g.add(SOLVING, event.n, sentence, event.seqs, 0.02)
+                g.add(SOLVING, event.n, sentence, event.seqs)
                 sentences += 1
         if sentences > MOST:
             break
@@ -269,8 +269,8 @@ _NEXT = re.compile(
 
 
 def _next_step(text: str) -> str | None:
-    sentences = [s.strip() for s in re.split(r"(?<=[.!?:])\s+|(?<=[。！？])|\n+", text) if s.strip()]
-    return next((s.lstrip("-*#> ") for s in reversed(sentences) if _NEXT.search(s)), None)
+    sentences = [unmarked(s) for s in re.split(r"(?<=[.!?:])\s+|(?<=[。！？])|\n+", text) if s.strip()]
+    return next((s for s in reversed(sentences) if _NEXT.search(s)), None)
 
 
 def _concepts(g: _Gatherer) -> None:
@@ -315,6 +315,9 @@ def _concepts(g: _Gatherer) -> None:
         g.add(CONCEPTS, 1e9 + at, ", ".join(map(shown, group)), seqs, bare=True)
 
 
+_NUMBER = re.compile(r"^\s*\d+(?:\u2192|\t)")
+
+
 def _lines(event: Event) -> Iterator[str]:
     if event.call is not None and event.voice is Voice.CALL:
         if is_edit(event):
@@ -325,9 +328,10 @@ def _lines(event: Event) -> Iterator[str]:
             return
     else:
         texts = [event.text[:20_000]]
+    numbered = event.voice is Voice.RESULT and event.call is not None and event.call.kind is ToolKind.READ
     for text in texts:
         for line in text[:40_000].split("\n"):
-            stripped = line.strip()
+            stripped = (_NUMBER.sub("", line) if numbered else line).strip()
             if 24 <= len(stripped) <= 170:
                 yield stripped
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import toktok  # type: ignore[import-untyped]
+import toktok
 
 from sessions.entries import Part, PartKind, SizeVector
 from sessions.meters.base import Meter

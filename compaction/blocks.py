@@ -1,0 +1,149 @@
+"""What must stay or go together: the blocks of a context, where it may be cut, and what a fold may never take.
+
+A block is one answer of the model with all results of its calls: splitting it would leave a call without result, or signed reasoning
+without its answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compaction.summary.events import is_wrapper
+from sessions.contexts import InsertKind, Item
+from sessions.entries import Kind, PartKind, Role
+
+
+@dataclass(slots=True)
+class Blocks:
+    """`of`: the block of each item by position; `first`, `last`: positions of each block."""
+
+    of: list[int]
+    first: list[int]
+    last: list[int]
+
+    def cuts(self) -> list[bool]:
+        """For each position 0…n: whether a context may be cut before it without splitting a block."""
+        size = len(self.of)
+        inside = [0] * (size + 2)
+        for first, last in zip(self.first, self.last, strict=True):
+            if first < last:
+                inside[first + 1] += 1
+                inside[last + 1] -= 1
+        out = []
+        depth = 0
+        for position in range(size + 1):
+            depth += inside[position]
+            out.append(depth == 0)
+        return out
+
+
+def blocks(items: Sequence[Item]) -> Blocks:
+    """The blocks of a context, numbered by their first item."""
+    parent: list[int] = []
+    steps: dict[int, int] = {}
+    calls: dict[str, int] = {}
+
+    def root(n: int) -> int:
+        while parent[n] != n:
+            parent[n] = parent[parent[n]]
+            n = parent[n]
+        return n
+
+    rough: list[int] = []
+    for item in items:
+        here: int | None = None
+        joins: list[int] = []
+        if item.step is not None and item.role is Role.ASSISTANT and item.step in steps:
+            joins.append(steps[item.step])
+        ids = _ids(item)
+        for call_id, is_call in ids:
+            if not is_call and call_id in calls:
+                joins.append(calls[call_id])
+        for other in joins:
+            found = root(other)
+            if here is None:
+                here = found
+            elif found != here:
+                low, high = min(here, found), max(here, found)
+                parent[high] = low
+                here = low
+        if here is None:
+            here = len(parent)
+            parent.append(here)
+        if item.step is not None and item.role is Role.ASSISTANT:
+            steps[item.step] = here
+        for call_id, is_call in ids:
+            if is_call:
+                calls[call_id] = here
+        rough.append(here)
+    numbers: dict[int, int] = {}
+    of: list[int] = []
+    first: list[int] = []
+    last: list[int] = []
+    for position, block in enumerate(rough):
+        found = root(block)
+        number = numbers.setdefault(found, len(first))
+        if number == len(first):
+            first.append(position)
+            last.append(position)
+        last[number] = position
+        of.append(number)
+    return Blocks(of, first, last)
+
+
+def _ids(item: Item) -> list[tuple[str, bool]]:
+    return [
+        (part.call_id, part.kind is PartKind.TOOL_CALL)
+        for part in item.parts
+        if part.call_id and (part.kind is PartKind.TOOL_CALL or part.kind is PartKind.TOOL_RESULT)
+    ]
+
+
+def is_boundary(item: Item) -> bool:
+    """Whether a person speaks here: a prompt, or one that the agent carried into its own new history."""
+    if item.kind is Kind.PROMPT:
+        return True
+    return item.kind is InsertKind.MESSAGE and item.role is Role.USER and not is_wrapper(item.text)
+
+
+def newest_boundary(items: Sequence[Item]) -> int | None:
+    """The position of the newest message of a person."""
+    return next((n for n in range(len(items) - 1, -1, -1) if is_boundary(items[n])), None)
+
+
+_STANDING = re.compile(
+    r"CLAUDE(?:\.local)?\.md|AGENTS(?:\.override)?\.md|GEMINI\.md|claudeMd|<user_instructions>|<INSTRUCTIONS>|memory files?|"
+    r"<environment_context>|<permissions",
+    re.IGNORECASE,
+)
+
+
+def standing(items: Sequence[Item]) -> set[int]:
+    """Positions of what holds for the whole session and no fold may take: system and developer text, memory files, environment.
+
+    What comes before the first message of a person stays whole; later on the newest of each kind stays, since it replaces the older.
+    """
+    kept: set[int] = set()
+    newest: dict[tuple[str, str], int] = {}
+    spoken = False
+    for n, item in enumerate(items):
+        kind = item.kind
+        if kind in (InsertKind.MEMORY, InsertKind.PLAN, InsertKind.SKILL):
+            kept.add(n)
+            continue
+        if is_boundary(item):
+            spoken = True
+            continue
+        if kind is not Kind.CONTEXT and kind is not InsertKind.MESSAGE:
+            continue
+        text = item.text
+        official = item.role in (Role.SYSTEM, Role.DEVELOPER)
+        if not official and (kind is InsertKind.MESSAGE and item.role is not Role.USER):
+            continue
+        if not spoken and (official or kind is Kind.CONTEXT or is_wrapper(text)):
+            kept.add(n)
+        elif official or _STANDING.search(text[:600]):
+            newest[(item.role or "", text[:48])] = n
+    return kept | set(newest.values())

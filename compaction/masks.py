@@ -1,0 +1,87 @@
+"""Masks: which tool results may be replaced by one line, and what the line says.
+
+The line names tool, main argument, size, exit code and the first error line: bare placeholders throw the errors away, and the rest of the
+output can be had again by making the call again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from compaction.tools import PROTECTED, Call, error_lines, one_line, output_of, understand
+from sessions.contexts import Item
+from sessions.entries import Part, PartKind
+
+MARK = "[output left out: "
+
+
+def calls_of(items: Sequence[Item]) -> dict[str, Call]:
+    """The calls of a context by their id."""
+    return {
+        part.call_id: understand(part, item.seq)
+        for item in items
+        for part in item.parts
+        if part.kind is PartKind.TOOL_CALL and part.call_id
+    }
+
+
+def is_mask(part: Part) -> bool:
+    return part.text.startswith(MARK)
+
+
+def maskable(item: Item, calls: Mapping[str, Call]) -> bool:
+    """Whether an item is an entry whose results may be masked: not pinned, of no protected tool, not masked already."""
+    if item.seq is None or item.pinned or item.signed:
+        return False
+    results = [part for part in item.parts if part.kind is PartKind.TOOL_RESULT]
+    if not results or all(is_mask(part) for part in results):
+        return False
+    for part in results:
+        call = calls.get(part.call_id or "")
+        if call is not None and call.kind in PROTECTED:
+            return False
+    return True
+
+
+def placeholder(part: Part, call: Call | None) -> str:
+    """The line that stands for a result. Deterministic, one line, at most some 120 tokens."""
+    if is_mask(part):
+        return part.text
+    output = output_of(part)
+    lines = part.text.count("\n") + 1 if part.text else 0
+    said = [f"{lines:,} lines" if lines > 1 else f"{len(part.text):,} characters"]
+    if output.exit_code is not None:
+        said.append(f"exit {output.exit_code}")
+    elif output.failed:
+        said.append("failed")
+    tool = "tool" if call is None else call.tool
+    name = tool if call is None else f"{tool} {one_line(call.argument, 160)}"
+    error = ""
+    if output.failed:
+        found = error_lines(output.text, 1)
+        error = f"; {one_line(found[0], 200)}" if found else ""
+    return f"{MARK}{name}: {', '.join(said)}{error}]"
+
+
+def masked_parts(item: Item, text: str) -> tuple[Part, ...]:
+    """The parts of a masked item: each result with its line of `text`, media beside them gone, all else as it was."""
+    lines = iter(text.split("\n"))
+    out: list[Part] = []
+    for part in item.parts:
+        if part.kind is PartKind.TOOL_RESULT:
+            out.append(replace(part, text=next(lines, MARK + "tool]")))
+        elif part.kind is not PartKind.MEDIA:
+            out.append(part)
+    return tuple(out)
+
+
+def placeholders(item: Item, calls: Mapping[str, Call]) -> str:
+    """The lines for all results of an item, in order."""
+    media = sum(part.kind is PartKind.MEDIA for part in item.parts)
+    lines = [placeholder(p, calls.get(p.call_id or "")) for p in item.parts if p.kind is PartKind.TOOL_RESULT]
+    if media and lines and lines[-1].endswith("]"):
+        lines[-1] = (
+            f"{lines[-1][:-1]}; {media} image{'s' if media > 1 else ''} or document{'s' if media > 1 else ''} left out]"
+        )
+    return "\n".join(lines)

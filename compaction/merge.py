@@ -1,0 +1,135 @@
+"""From a plan and its answers to the full edits of the new version: the base version's own edits included, nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from compaction.files import inserted_text
+from compaction.masks import masked_parts
+from compaction.plan import FilesAnswer, Plan, Snapshot, SummaryAnswer
+from sessions.contexts import Edit, Hide, Insert, InsertKind, Item, Replace, hidden_by, inserted_item
+from sessions.entries import Part, PartKind, Role
+from sessions.ranges import Ranges
+
+
+def merged(snapshot: Snapshot, plan: Plan, added: Iterable[Insert] = ()) -> tuple[Edit, ...]:
+    """Every edit of the new version.
+
+    Hidden: the base's and the plan's. Replacements of entries now hidden vanish, a new mask supersedes an older one. The base's
+    insertions stay in their order, without the absorbed ones; the new ones follow.
+    """
+    hidden = hidden_by(snapshot.edits) | plan.fold
+    by_seq = {item.seq: item for item in snapshot.items if item.seq is not None}
+    bodies = {edit.seq: edit for edit in snapshot.edits if isinstance(edit, Replace) and edit.seq not in hidden}
+    for seq, text in plan.masks.items():
+        if seq not in hidden:
+            bodies[seq] = Replace(seq, masked_parts(by_seq[seq], text))
+    absorbed = set(plan.absorb)
+    inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
+    left = [edit for n, edit in enumerate(inserts) if n not in absorbed]
+    out: list[Edit] = [Hide(hidden)] if hidden else []
+    out.extend(bodies[seq] for seq in sorted(bodies))
+    out.extend(left)
+    out.extend(added)
+    return tuple(out)
+
+
+_MADE = "Summary, made at entry "
+
+
+def made_at(snapshot: Snapshot) -> int | None:
+    """The entry up to which the context had grown when our newest summary in it was made; None where there is none of ours."""
+    made = [
+        int(edit.label.removeprefix(_MADE))
+        for edit in snapshot.edits
+        if isinstance(edit, Insert) and edit.label.startswith(_MADE) and edit.label.removeprefix(_MADE).isdigit()
+    ]
+    return max(made, default=None)
+
+
+def summary_insert(plan: Plan, snapshot: Snapshot, answer: SummaryAnswer) -> Insert:
+    """The summary as an insertion; it stands for what is folded now and for what the summaries it absorbs stood for."""
+    inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
+    stands = plan.fold
+    for n in plan.absorb:
+        stands = stands | inserts[n].stands_for
+    part = Part(PartKind.TEXT, answer.text)
+    return Insert(plan.after, Role.USER, InsertKind.SUMMARY, (part,), stands, f"{_MADE}{snapshot.last_seq}")
+
+
+def file_inserts(plan: Plan, answer: FilesAnswer) -> list[Insert]:
+    """Files as insertions, the most recently used last: nearest to where the work goes on."""
+    return [
+        Insert(
+            plan.files_after,
+            Role.USER,
+            InsertKind.FILE,
+            (Part(PartKind.TEXT, inserted_text(state)),),
+            Ranges(),
+            state.path,
+        )
+        for state in reversed(answer.files)
+    ]
+
+
+def applied(snapshot: Snapshot, edits: Sequence[Edit]) -> list[Item]:
+    """The context after `edits`, made of the snapshot's items.
+
+    `edits` hide and replace no less than the base's. Items that are neither entries nor insertions (an agent's own repair of a call
+    without result) stay exactly where their call stays.
+    """
+    hidden = hidden_by(edits)
+    was_hidden = hidden_by(snapshot.edits)
+    newly = hidden - was_hidden
+    bodies = {edit.seq: edit.parts for edit in edits if isinstance(edit, Replace)}
+    old_inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
+    new_inserts = [(n, edit) for n, edit in enumerate(edit for edit in edits if isinstance(edit, Insert))]
+    numbers = _kept_numbers(old_inserts, [edit for _, edit in new_inserts])
+    kept_new = set(numbers.values())
+    waiting = sorted(((edit.after, n, edit) for n, edit in new_inserts if n not in kept_new), key=lambda w: w[:2])
+    out: list[Item] = []
+    at = 0
+    calls: set[str] = set()
+    for item in snapshot.items:
+        seq = item.seq
+        if seq is not None:
+            while at < len(waiting) and waiting[at][0] < seq:
+                out.append(inserted_item(waiting[at][2], waiting[at][1]))
+                at += 1
+            if seq in newly:
+                continue
+            body = bodies.get(seq)
+            calls.update(item.calls)
+            out.append(item if body is None or body == item.parts else replace(item, parts=body, masked=True))
+            continue
+        if item.key.startswith("i") and item.key[1:].isdigit():
+            number = numbers.get(int(item.key[1:]))
+            if number is None:
+                continue
+            while at < len(waiting) and (waiting[at][0], waiting[at][1]) < (
+                item.after if item.after is not None else -1,
+                number,
+            ):
+                out.append(inserted_item(waiting[at][2], waiting[at][1]))
+                at += 1
+            calls.update(item.calls)
+            out.append(replace(item, key=f"i{number}"))
+        elif all(call in calls for call in item.results):
+            out.append(item)
+    out.extend(inserted_item(edit, n) for _, n, edit in waiting[at:])
+    return out
+
+
+def _kept_numbers(old: Sequence[Insert], new: Sequence[Insert]) -> dict[int, int]:
+    """Old insertion number → new one, for those that stay. Both lists keep their order, so one walk suffices."""
+    numbers: dict[int, int] = {}
+    at = 0
+    for n, edit in enumerate(old):
+        look = at
+        while look < len(new) and new[look] is not edit and new[look] != edit:
+            look += 1
+        if look < len(new):
+            numbers[n] = look
+            at = look + 1
+    return numbers

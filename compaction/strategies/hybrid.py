@@ -1,0 +1,424 @@
+"""Hybrid: mask old tool output, then fold what is older than the newest part behind one summary, then bring back the files in use.
+
+Masking is free and reversible, so it goes first and often suffices; the fold keeps whole answers together, ends before a person's
+message where it can, and never takes pinned entries, the newest message or standing instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compaction.blocks import Blocks, blocks, is_boundary, newest_boundary, standing
+from compaction.masks import calls_of, maskable, masked_parts, placeholders
+from compaction.merge import file_inserts, made_at, merged, summary_insert
+from compaction.plan import (
+    Answer,
+    Ask,
+    Budget,
+    FilesAnswer,
+    FilesAsk,
+    Outcome,
+    Plan,
+    Snapshot,
+    Status,
+    SummaryAnswer,
+    SummaryAsk,
+)
+from compaction.strategies.base import Param
+from compaction.summary.template import faults
+from sessions.contexts import Insert, InsertKind, Item
+from sessions.entries import Kind, PartKind
+from sessions.ranges import Ranges
+
+SUMMARY, FILES = "summary", "files"
+
+LEAST_FOLD = 600  # tokens: a summary of less would not be smaller than what it stands for
+LEAST_SUMMARY = 250
+
+_OF_CONTEXT = 0.4  # aim: this share of the context, where it is less than the absolute figure
+_OF_WINDOW = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """The parameters in figures, defaults resolved."""
+
+    protect: int
+    free: int
+    keep: int
+    aim: int
+    anchor: bool
+    summary: int
+    file_count: int
+    file_each: int
+    file_total: int
+
+
+class Hybrid:
+    id = "hybrid"
+    version = 1
+    label = "Hybrid mask + summary"
+    about = "Masks old tool output for free, then summarises what is old and brings back the files in use."
+    params: Sequence[Param] = (
+        Param(
+            "protect",
+            "Protect newest tool output",
+            "tokens",
+            None,
+            0,
+            source="Gemini CLI 0.56: 50,000",
+            auto="50,000, or five twelfths of the aim where that is less",
+        ),
+        Param(
+            "free",
+            "Mask if it frees at least",
+            "tokens",
+            None,
+            0,
+            source="Gemini CLI 0.56: 30,000",
+            auto="30,000, or a quarter of the aim where that is less",
+        ),
+        Param(
+            "keep",
+            "Newest, word for word",
+            "tokens",
+            None,
+            0,
+            source="Gemini CLI's experimental pipeline, 2026: 65,000",
+            auto="65,000, or half of the aim where that is less",
+        ),
+        Param(
+            "aim",
+            "Aim for at most",
+            "tokens",
+            None,
+            0,
+            source="this product's own",
+            auto="120,000, or 40 % of the context, or half of the window or threshold, whichever is least",
+        ),
+        Param("anchor", "Update the earlier summary", "flag", True, source="Factory, December 2025"),
+        Param(
+            "summary",
+            "Summary, at most",
+            "tokens",
+            None,
+            0,
+            source="this product's own",
+            auto="6,000, or a quarter of the aim where that is less",
+        ),
+        Param("files", "Files to bring back", "count", 5, 0, 50, source="Claude Code 2.1: 5"),
+        Param(
+            "file_each",
+            "Of each file, at most",
+            "tokens",
+            None,
+            0,
+            source="Claude Code 2.1: 5,000",
+            auto="5,000, or a twenty-fourth of the aim where that is less",
+        ),
+        Param(
+            "file_total",
+            "Of all files, at most",
+            "tokens",
+            None,
+            0,
+            source="Claude Code 2.1: 50,000",
+            auto="50,000, or a fifth of the aim where that is less",
+        ),
+    )
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "scaled": {},
+        "50K": {
+            "protect": 50_000,
+            "free": 30_000,
+            "keep": 65_000,
+            "aim": 120_000,
+            "summary": 6_000,
+            "file_each": 5_000,
+            "file_total": 50_000,
+        },
+        "remember more": {"protect": 20_000, "keep": 30_000, "aim": 60_000, "summary": 10_000, "files": 3},
+        "keep working code": {"protect": 60_000, "keep": 80_000, "aim": 120_000, "summary": 3_000, "files": 8},
+    }
+
+    def plan(self, snapshot: Snapshot, budget: Budget, params: Mapping[str, Any]) -> Plan:
+        """Masks, fold and asks. `facts`: every figure used and what the masks free. Linear in the number of items."""
+        used = resolved(params, snapshot, budget)
+        facts: dict[str, Any] = {
+            "used": {name: getattr(used, name) for name in _Used.__slots__},
+            "before": snapshot.total,
+        }
+        name = f"{self.id}:{self.version}"
+        items, tokens = snapshot.items, snapshot.tokens
+        if not items:
+            return Plan(name, Status.NOOP_NOTHING_TO_DO, "the context is empty", facts=facts)
+        newest = newest_boundary(items)
+        if newest is not None and budget.window is not None and tokens[newest] > budget.window:
+            reason = (
+                f"the newest message alone is {tokens[newest]:,} tokens, more than the window of {budget.window:,}: "
+                "no compaction can make room for it"
+            )
+            return Plan(name, Status.FAILED_CONTEXT_OVERFLOW, reason, facts=facts)
+        if params.get("aim") is None and made_at(snapshot) == snapshot.last_seq:
+            reason = f"nothing came since the compaction at entry {snapshot.last_seq}; give an aim to go further"
+            return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
+        masks, after_masks = _masks(snapshot, used, budget)
+        freed = sum(tokens) - sum(after_masks)
+        if freed < max(used.free, 1):
+            facts["masks_not_worth"] = freed
+            masks, after_masks, freed = {}, list(tokens), 0
+        facts["freed_by_masks"] = freed
+        total = sum(after_masks)
+        if total <= used.aim:
+            if masks:
+                return Plan(name, Status.PRUNED_ONLY, masks=masks, facts=facts)
+            reason = f"the context is {total:,} tokens, at most the {used.aim:,} aimed for"
+            return Plan(name, Status.NOOP_BELOW_THRESHOLD, reason, facts=facts)
+        return _fold(name, snapshot, used, masks, after_masks, newest, facts)
+
+    def finish(self, plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outcome:
+        """The full edits. An empty or shapeless summary gives no edits and the status that says so."""
+        if plan.status not in (Status.COMPLETED, Status.PRUNED_ONLY):
+            return Outcome(snapshot.edits, plan.status, plan.reason)
+        added: list[Insert] = []
+        warnings: list[str] = []
+        for answer in answers:
+            if isinstance(answer, SummaryAnswer):
+                wrong = faults(answer.text)
+                if wrong:
+                    empty = not answer.text.strip()
+                    status = Status.FAILED_EMPTY_SUMMARY if empty else Status.FAILED_BAD_TEMPLATE
+                    return Outcome(snapshot.edits, status, "; ".join(wrong))
+                added.append(summary_insert(plan, snapshot, answer))
+        for answer in answers:
+            if isinstance(answer, FilesAnswer):
+                added.extend(file_inserts(plan, answer))
+                if answer.left_out:
+                    path, reason = answer.left_out[0]
+                    more = f", and {len(answer.left_out) - 1} more" if len(answer.left_out) > 1 else ""
+                    warnings.append(f"not brought back: {path} ({reason}){more}")
+        return Outcome(merged(snapshot, plan, added), plan.status, plan.reason, tuple(warnings))
+
+
+STRATEGY = Hybrid()
+
+
+def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _Used:
+    """All parameters as figures. Defaults scale with the context as it would be without masks, so that masking does not move them."""
+    size = _unmasked(snapshot, budget)
+    aims = [120_000, int(size * _OF_CONTEXT)]
+    if budget.window:
+        aims.append(int(budget.window * _OF_WINDOW))
+    if budget.threshold:
+        aims.append(int(budget.threshold * _OF_WINDOW))
+    aim = _or(params.get("aim"), min(aims))
+    return _Used(
+        protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
+        free=_or(params.get("free"), min(30_000, aim // 4)),
+        keep=_or(params.get("keep"), min(65_000, aim // 2)),
+        aim=aim,
+        anchor=bool(params.get("anchor", True)),
+        summary=_or(params.get("summary"), min(6_000, aim // 4)),
+        file_count=int(params.get("files", 5)),
+        file_each=_or(params.get("file_each"), min(5_000, aim // 24)),
+        file_total=_or(params.get("file_total"), min(50_000, aim // 5)),
+    )
+
+
+def _or(given: Any, default: int) -> int:
+    return default if given is None else int(given)
+
+
+def _unmasked(snapshot: Snapshot, budget: Budget) -> int:
+    masked = {item.seq: tokens for item, tokens in zip(snapshot.items, snapshot.tokens, strict=True) if item.masked}
+    if not masked:
+        return snapshot.total
+    whole = [item for item in snapshot.log() if item.seq in masked]
+    texts = [part.text for item in whole for part in item.parts if part.kind is not PartKind.MEDIA]
+    there = sum(masked[item.seq] for item in whole)
+    return snapshot.total - there + sum(budget.count(texts))
+
+
+def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, str], list[int]]:
+    """Placeholders by seq for results older than the protected output and outside the newest part, and all tokens after them."""
+    items, tokens = snapshot.items, snapshot.tokens
+    calls = calls_of(items)
+    output = newest = 0
+    candidates: list[int] = []
+    for n in range(len(items) - 1, -1, -1):
+        item = items[n]
+        in_newest = newest < used.keep
+        newest += tokens[n]
+        if not item.results:
+            continue
+        protected = output < used.protect
+        if not item.masked:
+            output += tokens[n]
+        if (
+            not in_newest
+            and not protected
+            and tokens[n] > 60
+            and item.seq not in snapshot.pinned
+            and maskable(item, calls)
+        ):
+            candidates.append(n)
+    texts = [placeholders(items[n], calls) for n in candidates]
+    after = list(tokens)
+    masks: dict[int, str] = {}
+    for n, text, cost in zip(candidates, texts, budget.count(texts), strict=True):
+        seq = items[n].seq
+        if seq is not None and tokens[n] - cost >= 40:
+            masks[seq] = text
+            after[n] = cost
+    return dict(sorted(masks.items())), after
+
+
+def _fold(
+    name: str,
+    snapshot: Snapshot,
+    used: _Used,
+    masks: dict[int, str],
+    tokens: list[int],
+    newest: int | None,
+    facts: dict[str, Any],
+) -> Plan:
+    items = snapshot.items
+    grouped = blocks(items)
+    kept_blocks = {grouped.of[n] for n in _never(snapshot, newest, standing(items))}
+    old = (
+        {n for n, item in enumerate(items) if _is_summary(item) and grouped.of[n] not in kept_blocks}
+        if used.anchor
+        else set()
+    )
+    files = {n for n, item in enumerate(items) if item.kind is InsertKind.FILE}
+    fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept_blocks)
+    cut = _cut(items, tokens, grouped, used, fixed)
+    fold = {
+        n
+        for n in range(cut)
+        if grouped.of[n] not in kept_blocks and (used.anchor or not _is_summary(items[n])) and not _stays(items[n])
+    }
+    fresh = sum(snapshot.tokens[n] for n in fold - old - files)
+    if fresh < LEAST_FOLD:
+        if masks:
+            facts["aim_missed"] = sum(tokens) - used.aim
+            return Plan(name, Status.PRUNED_ONLY, masks=masks, facts=facts)
+        reason = (
+            "nothing came since the last compaction that is older than the newest part"
+            if old
+            else f"only {fresh:,} tokens are older than the newest part and may be folded: a summary would not be smaller"
+        )
+        return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
+    fold |= old
+    folded_tokens = sum(tokens[n] for n in fold)
+    seqs = Ranges.from_numbers(seq for n in fold if (seq := items[n].seq) is not None)
+    seqs = seqs.closed_over(seq for item in items if (seq := item.seq) is not None)
+    gone = fold | files
+    absorb = tuple(sorted(int(items[n].key[1:]) for n in gone if items[n].seq is None and items[n].key[:1] == "i"))
+    masks = {seq: text for seq, text in masks.items() if seq not in seqs}
+    kept = tuple(_as_kept(item, masks) for n, item in enumerate(items) if n not in gone)
+    summary = min(used.summary, max(LEAST_SUMMARY, folded_tokens // 2))
+    asks: list[Ask] = [SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), kept, summary)]
+    file_total = min(used.file_total, max(0, (folded_tokens - summary) // 2))
+    if used.file_count and file_total >= 100:
+        whole = Ranges.from_numbers(
+            item.seq for item in kept if item.seq is not None and item.seq not in masks and not item.masked
+        )
+        asks.append(FilesAsk(FILES, used.file_count, min(used.file_each, file_total), file_total, kept=whole))
+    facts |= {
+        "folded_entries": sum(1 for n in fold if items[n].seq is not None),
+        "folded_tokens": folded_tokens,
+        "masked": len(masks),
+        "kept_word_for_word": sum(snapshot.tokens[n] for n in range(cut, len(items)) if items[n].seq not in masks),
+        "tail_from": next((item.seq for item in items[cut:] if item.seq is not None), None),
+        "summary_max": summary,
+        "files_max": file_total,
+        "ends_before_a_message": cut < len(items) and is_boundary(items[cut]),
+    }
+    first, last = min(fold), max(n for n in fold if n < cut)
+    return Plan(
+        name,
+        masks=masks,
+        fold=seqs,
+        absorb=absorb,
+        after=_place(items, grouped, first, gone),
+        files_after=_place(items, grouped, last + 1, gone),
+        asks=tuple(asks),
+        facts=facts,
+    )
+
+
+def _as_kept(item: Item, masks: Mapping[int, str]) -> Item:
+    text = None if item.seq is None else masks.get(item.seq)
+    return item if text is None else replace(item, parts=masked_parts(item, text), masked=True)
+
+
+def _is_summary(item: Item) -> bool:
+    return item.kind is Kind.SUMMARY or item.kind is InsertKind.SUMMARY
+
+
+def _stays(item: Item) -> bool:
+    """An item no edit of ours can take: the agent's own repair of a call, which goes with its call."""
+    return item.seq is None and not (item.key[:1] == "i" and item.key[1:].isdigit())
+
+
+def _never(snapshot: Snapshot, newest: int | None, also: set[int]) -> set[int]:
+    """Positions that are never folded: pinned entries, the newest message of a person, what holds for the whole session."""
+    never = {
+        n
+        for n, item in enumerate(snapshot.items)
+        if item.pinned or (item.seq is not None and item.seq in snapshot.pinned)
+    }
+    if newest is not None:
+        never.add(newest)
+    return never | also
+
+
+def _cut(items: Sequence[Item], tokens: Sequence[int], grouped: Blocks, used: _Used, fixed: int) -> int:
+    """The position before which is folded. The part behind it is as large as the aim allows, at least `keep`, and starts with a person's
+    message where one is near enough.
+    """
+    room = max(used.keep, used.aim - fixed - used.summary - (used.file_total if used.file_count else 0))
+    allowed = grouped.cuts()
+    size = len(items)
+    tail = 0
+    far = size
+    sums = [0] * (size + 1)
+    for n in range(size - 1, -1, -1):
+        tail += tokens[n]
+        sums[n] = tail
+        if tail <= room:
+            far = n
+    least = used.keep if room > used.keep else used.keep // 2
+    for n in range(far, size):
+        if sums[n] < least:
+            break
+        if allowed[n] and is_boundary(items[n]):
+            return n
+    for n in range(far, size):
+        if allowed[n]:
+            return n
+    return next((n for n in range(min(far, size - 1), -1, -1) if allowed[n]), 0)
+
+
+def _place(items: Sequence[Item], grouped: Blocks, position: int, gone: set[int]) -> int:
+    """The entry behind which text goes that should stand before `position`, moved up where it would part a kept answer from its results."""
+    after = next((seq for n in range(position, len(items)) if (seq := items[n].seq) is not None), None)
+    after = (max((i.seq for i in items if i.seq is not None), default=-1)) if after is None else after - 1
+    spans: dict[int, tuple[int, int]] = {}
+    for n in range(len(items)):
+        seq = items[n].seq
+        if n not in gone and seq is not None:
+            block = grouped.of[n]
+            low, high = spans.get(block, (seq, seq))
+            spans[block] = (min(low, seq), max(high, seq))
+    moved = True
+    while moved:
+        moved = False
+        for low, high in spans.values():
+            if low <= after < high:
+                after = low - 1
+                moved = True
+    return after
