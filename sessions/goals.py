@@ -54,11 +54,17 @@ class Goal:
 
 @dataclass(slots=True)
 class GoalTracker:
-    """Folds goal changes, in order of entries. `current` is the path of the goal in progress, or None."""
+    """Folds goal changes, in order of entries. `current` is the path of the goal in progress, or None.
+
+    Of the inferred goals only the last can still change, so the state holds `requests`, their number, and that one. `changed` are the
+    paths whose goals are new or differ since the last `take_changed`.
+    """
 
     goals: list[Goal] = field(default_factory=list)
     inferred: list[Goal] = field(default_factory=list)
+    requests: int = 0
     current: str | None = None
+    changed: set[str] = field(default_factory=set)
 
     def apply(self, change: GoalChange, seq: int) -> None:
         """Take in one change made by entry `seq`."""
@@ -80,9 +86,13 @@ class GoalTracker:
         """A person's message opened a turn at entry `seq`: an inferred goal, shown only where the agent keeps no plan."""
         if self.inferred and self.inferred[-1].status is GoalStatus.IN_PROGRESS:
             self.inferred[-1].status = GoalStatus.COMPLETED
-        title = re.sub(r"\s+", " ", text).strip()[:200] or "(no text)"
-        path = str(len(self.inferred) + 1)
-        self.inferred.append(Goal(path, title, GoalStatus.IN_PROGRESS, first_seq=seq, last_seq=seq, inferred=True))
+            self.changed.add(self.inferred[-1].path)
+        title = re.sub(r"\s+", " ", text[:2000]).strip()[:200] or "(no text)"
+        self.requests += 1
+        self.inferred.append(
+            Goal(str(self.requests), title, GoalStatus.IN_PROGRESS, first_seq=seq, last_seq=seq, inferred=True)
+        )
+        self.changed.add(str(self.requests))
 
     def at(self, seq: int) -> str | None:
         """The goal to which an entry that arrives now belongs; called for every entry in order."""
@@ -90,8 +100,15 @@ class GoalTracker:
             return self.current
         if self.inferred:
             self.inferred[-1].last_seq = seq
+            self.changed.add(self.inferred[-1].path)
             return self.inferred[-1].path
         return None
+
+    def take_changed(self) -> list[Goal]:
+        """The goals to write; none is given again unless it changes again. Inferred ones are given only while no plan is kept."""
+        out = [goal for goal in self.goals or self.inferred if goal.path in self.changed]
+        self.changed = set()
+        return out
 
     def tree(self) -> list[Goal]:
         """All goals in order of their paths; the inferred ones only where no plan was kept."""
@@ -100,7 +117,8 @@ class GoalTracker:
     def to_json(self) -> dict[str, Any]:
         return {
             "goals": [goal.to_json() for goal in self.goals],
-            "inferred": [goal.to_json() for goal in self.inferred],
+            "inferred": [goal.to_json() for goal in self.inferred[-1:]],
+            "requests": self.requests,
             "current": self.current,
         }
 
@@ -109,10 +127,13 @@ class GoalTracker:
         return cls(
             [Goal.from_json(goal) for goal in raw.get("goals", [])],
             [Goal.from_json(goal) for goal in raw.get("inferred", [])],
+            raw.get("requests", 0),
             raw.get("current"),
         )
 
     def _rewrite(self, items: Sequence[GoalItem], seq: int) -> None:
+        if not self.goals and items:
+            self.changed = set()  # of the inferred goals: a plan takes their place
         left = [goal for goal in self.goals if goal.status is not GoalStatus.ABANDONED]
         pairs: list[tuple[GoalItem, Goal | None]] = []
         unmatched: list[int] = []
@@ -139,6 +160,7 @@ class GoalTracker:
                 goal.status = GoalStatus.ABANDONED
                 goal.note = goal.note or "dropped from the list"
                 goal.last_seq = seq
+                self.changed.add(goal.path)
 
     def _add(self, item: GoalItem, seq: int) -> None:
         parent = next(
@@ -146,9 +168,11 @@ class GoalTracker:
         )
         prefix = f"{parent.path}." if parent else ""
         taken = sum(1 for goal in self.goals if goal.parent == (parent.path if parent else None))
+        path = f"{prefix}{taken + 1}"
+        self.changed.add(path)
         self.goals.append(
             Goal(
-                path=f"{prefix}{taken + 1}",
+                path=path,
                 text=item.text,
                 status=item.status,
                 key=item.key,
@@ -159,8 +183,8 @@ class GoalTracker:
             )
         )
 
-    @staticmethod
-    def _update(goal: Goal, item: GoalItem, seq: int) -> None:
+    def _update(self, goal: Goal, item: GoalItem, seq: int) -> None:
+        self.changed.add(goal.path)
         if item.status is not goal.status or (item.text and item.text != goal.text):
             goal.last_seq = seq
         goal.text = item.text or goal.text
@@ -172,6 +196,7 @@ class GoalTracker:
         active = [goal for goal in self.goals if goal.status is GoalStatus.IN_PROGRESS]
         for goal in active:
             goal.last_seq = seq
+            self.changed.add(goal.path)
         if active:
             self.current = active[-1].path
         elif self.current is not None:

@@ -112,7 +112,11 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
     except Exception as error:
         # One file must not stop the others, whatever an adapter (perhaps another package's) makes of it. The traceback goes to the log.
         log.exception("taking in %s failed", path)
-        return Taken(str(path), "failed", f"an error of Palimpsest or of an adapter, nothing of it was stored: {type(error).__name__}")
+        return Taken(
+            str(path),
+            "failed",
+            f"an error of Palimpsest or of an adapter, nothing of it was stored: {type(error).__name__}",
+        )
 
 
 def take(
@@ -272,6 +276,7 @@ def reread(session: Session, adapter: Adapter) -> int:
     before = session.entries_count
     session.entries.all().delete()
     session.steps.all().delete()
+    session.goals.all().delete()
     source = session.source
     source.state = None
     source.consumed = 0

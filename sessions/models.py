@@ -230,7 +230,7 @@ class Goal(models.Model):
     pk = models.CompositePrimaryKey("session_id", "path")
     session = models.ForeignKey(Session, models.DB_CASCADE, related_name="goals", db_index=False)
     path = models.TextField()
-    position = models.IntegerField()
+    position = models.TextField(help_text="sorts as the tree does")
     parent = models.TextField(null=True)
     text = models.TextField()
     status = models.TextField()

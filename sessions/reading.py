@@ -14,7 +14,7 @@ from sessions.entries import Entry, Facts, Kind
 from sessions.models import Session
 from sessions.models import Step as StepRow
 from sessions.sourcebytes import LONGEST, content, split
-from sessions.store import clean, clean_json, copy_entries, write_goals, write_steps
+from sessions.store import clean, clean_json, copy_entries, count_goals, write_goals, write_steps
 
 _BATCH_ENTRIES = 2000
 _BATCH_BYTES = 8 << 20
@@ -75,9 +75,13 @@ def read_chain(session: Session, adapter: Adapter, *, modified: datetime | None 
         reader = adapter.reader(path, state["reader"])
         malformed = state["malformed"]
         number = state["number"]
-        dropped, _ = session.entries.filter(source_id=source.pk, byte_offset__gte=source.consumed).delete()
+        provisional = session.entries.filter(source_id=source.pk, byte_offset__gte=source.consumed)
+        if provisional.exists():
+            count_goals(session.pk, since=assembly.next_seq, sign=-1)
+            dropped, _ = provisional.delete()
         session.steps.filter(n__gt=assembly.step).delete()
         assembly.changed = {step.n: step for step in assembly.open_steps.values()}
+    first = 0 if state is None else assembly.next_seq
     lasting: dict[str, Any] | None = None
     for line in split(content(source, start=source.consumed), offset=source.consumed, number=number):
         if not line.ended:
@@ -90,7 +94,7 @@ def read_chain(session: Session, adapter: Adapter, *, modified: datetime | None 
     source.state = lasting or _state(assembly, reader, malformed, number)
     source.save()
     write_steps(session.pk, assembly.take_changed())
-    write_goals(session.pk, assembly.goals.tree())
+    write_goals(session.pk, assembly.goals.take_changed(), since=first)
     _mark_counted_elsewhere(session)
     _describe(session, reader.facts, assembly, malformed, batch, modified)
     return batch.written - dropped

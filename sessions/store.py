@@ -8,13 +8,14 @@ from typing import Any
 
 import orjson
 from django.db import connection
+from django.db.models import Max
 
 from sessions.adapters.base import Link, NativeVersion
 from sessions.assembly import Placed, Step
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Item, Replace, hidden_by
 from sessions.entries import Kind, Role, SizeVector, digest_of
 from sessions.fields import to_multirange
-from sessions.goals import Goal
+from sessions.goals import Goal, path_key
 from sessions.meters.tokens import sizes
 from sessions.models import Entry, Insertion, Version
 from sessions.models import Goal as GoalRow
@@ -28,6 +29,11 @@ _ENTRY_COLUMNS = (
     "session_id", "seq", "turn", "step", "goal", "kind", "role", "tool", "native_id", "native_parent", "response_id", "call_ids",
     "is_error", "sent", "opens_turn", "copied", "lane", "at", "text", "parts", "digest", "utf8", "utf16", "ascii", "images",
     "documents", "tokens", "source_id", "byte_offset", "byte_length", "link", "problem",
+)  # fmt: skip
+
+_STEP_FIELDS = (
+    "turn", "first_seq", "last_seq", "response_id", "model", "at", "fresh", "cache_read", "cache_write", "output", "reasoning", "total",
+    "window", "estimated", "copied",
 )  # fmt: skip
 
 _LINK_COLUMNS = (
@@ -65,11 +71,23 @@ def copy_entries(session_id: Any, source_id: int, placed: Sequence[Placed]) -> N
     if not placed:
         return
     vectors = sizes([p.entry.parts if p.entry.sent else () for p in placed])
-    with connection.cursor() as cursor:
-        statement = f"COPY agent_sessions_entry ({', '.join(_ENTRY_COLUMNS)}) FROM STDIN"
-        with cursor.copy(statement) as copy:
-            for p, size in zip(placed, vectors, strict=True):
-                copy.write_row(_entry_row(session_id, source_id, p, size))
+    _copy(
+        Entry._meta.db_table,
+        _ENTRY_COLUMNS,
+        (_entry_row(session_id, source_id, p, size) for p, size in zip(placed, vectors, strict=True)),
+    )
+
+
+def _copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Rows by COPY; its errors are Django's own, as of any other statement."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy,
+    ):
+        for row in rows:
+            copy.write_row(row)
 
 
 def _entry_row(session_id: Any, source_id: int, p: Placed, size: SizeVector) -> tuple[Any, ...]:
@@ -128,8 +146,25 @@ def links_of(session_id: Any) -> list[Link]:
     ]  # fmt: skip
 
 
-def write_steps(session_id: Any, steps: Iterable[Step]) -> None:
-    """Insert steps, or put them in the place of what was known of them."""
+def write_steps(session_id: Any, steps: Sequence[Step]) -> None:
+    """Write steps: new ones by COPY, the few that are known already in the place of what was known of them."""
+    newest = StepRow.objects.filter(session_id=session_id).aggregate(n=Max("n"))["n"] or 0
+    names = ("session_id", "n", *_STEP_FIELDS)
+    fresh = [step for step in steps if step.n > newest]
+    if fresh:
+        _copy(
+            StepRow._meta.db_table,
+            names,
+            ([getattr(row, name) for name in names] for row in _step_rows(session_id, fresh)),
+        )
+    known = _step_rows(session_id, [step for step in steps if step.n <= newest])
+    if known:
+        StepRow.objects.bulk_create(
+            known, batch_size=1000, update_conflicts=True, update_fields=_STEP_FIELDS, unique_fields=["session", "n"]
+        )
+
+
+def _step_rows(session_id: Any, steps: Iterable[Step]) -> list[StepRow]:
     rows = []
     for step in steps:
         usage = step.usage
@@ -154,24 +189,22 @@ def write_steps(session_id: Any, steps: Iterable[Step]) -> None:
                 copied=step.copied,
             )
         )
-    fields = [
-        "turn", "first_seq", "last_seq", "response_id", "model", "at", "fresh", "cache_read", "cache_write", "output", "reasoning",
-        "total", "window", "estimated", "copied",
-    ]  # fmt: skip
-    StepRow.objects.bulk_create(
-        rows, batch_size=2000, update_conflicts=True, update_fields=fields, unique_fields=["session", "n"]
-    )
+    return rows
 
 
-def write_goals(session_id: Any, goals: Sequence[Goal]) -> None:
-    """Put the goal tree in the place of the former one."""
-    GoalRow.objects.filter(session_id=session_id).delete()
+def write_goals(session_id: Any, goals: Sequence[Goal], *, since: int) -> None:
+    """Write the goals that changed, and add to each what its entries from `since` on count.
+
+    Once the agent keeps a plan, the inferred goals give way to it.
+    """
+    if goals and not goals[0].inferred:
+        GoalRow.objects.filter(session_id=session_id, inferred=True).delete()
     GoalRow.objects.bulk_create(
         [
             GoalRow(
                 session_id=session_id,
                 path=goal.path,
-                position=n,
+                position=".".join(f"{n:05d}{rest}" for n, rest in path_key(goal.path)),
                 parent=goal.parent,
                 text=clean(goal.text) or "",
                 status=goal.status.value,
@@ -180,17 +213,25 @@ def write_goals(session_id: Any, goals: Sequence[Goal]) -> None:
                 last_seq=goal.last_seq,
                 inferred=goal.inferred,
             )
-            for n, goal in enumerate(goals)
+            for goal in goals
         ],
         batch_size=1000,
+        update_conflicts=True,
+        update_fields=["parent", "text", "status", "note", "first_seq", "last_seq", "inferred"],
+        unique_fields=["session", "path"],
     )
+    count_goals(session_id, since=since)
+
+
+def count_goals(session_id: Any, *, since: int, sign: int = 1) -> None:
+    """Add (or with `sign` -1 take away) the entries from `since` on to the counts of their goals."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE agent_sessions_goal g SET entries_count = s.n, tokens = s.tokens FROM "
+            "UPDATE agent_sessions_goal g SET entries_count = g.entries_count + %s * s.n, tokens = g.tokens + %s * s.tokens FROM "
             "(SELECT goal, count(*) n, coalesce(sum(tokens), 0) tokens FROM agent_sessions_entry "
-            " WHERE session_id = %s AND goal IS NOT NULL GROUP BY goal) s "
+            " WHERE session_id = %s AND goal IS NOT NULL AND seq >= %s GROUP BY goal) s "
             "WHERE g.session_id = %s AND g.path = s.goal",
-            [session_id, session_id],
+            [sign, sign, session_id, since, session_id],
         )
 
 
