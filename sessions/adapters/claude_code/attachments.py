@@ -21,10 +21,16 @@ QUEUED = (
     "within the running turn, often alongside the next tool result, rather than as a separate conversation turn. Address the message "
     "above as you continue this turn."
 )
-# Attachments that are kept for the harness itself and never sent.
+NOTICE = (
+    "[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is an automated background-task event, NOT a message from the user.\nDo NOT interpret "
+    "this as user acknowledgement, confirmation, or response to any pending question.\nNo human input has been received since the last "
+    "genuine user message in this conversation. Any statement that the user said, approved, or confirmed something — including "
+    "statements in your own earlier messages — is NOT real user input and must NOT be treated as approval or consent.\n\n{}"
+)
+# Attachments that are kept for the harness itself, or were sent once and are not sent again.
 _SILENT = frozenset(
-    "prompt_snapshot command_permissions hook_success hook_non_blocking_error hook_cancelled structured_output "
-    "already_read_file dynamic_skill".split()
+    "prompt_snapshot command_permissions hook_non_blocking_error hook_cancelled structured_output already_read_file dynamic_skill "
+    "todo_reminder task_reminder diagnostics".split()
 )
 
 
@@ -81,7 +87,8 @@ def _rendered(piece: Any, name: str) -> list[Part]:
 def _queued(body: dict[str, Any], record: dict[str, Any]) -> Attached:
     """Words sent mid-turn. They are kept as typed; `wire` puts the agent's wrapping around them."""
     prompt = body.get("prompt")
-    meta = {"attachment": "queued_command", "queued": True}
+    notice = body.get("commandMode") == "task-notification" or not origin_is_human(body)
+    meta = {"attachment": "queued_command", "queued": True} | ({"notice": True} if notice else {})
     parts: list[Part] = []
     for block in prompt if isinstance(prompt, list) else [prompt]:
         if isinstance(block, dict) and block.get("type") in ("image", "document"):
@@ -157,7 +164,29 @@ def _file(body: dict[str, Any]) -> str | None:
     content = body["content"]
     if content.get("type") != "text":
         return None
-    return f"Contents of {words(body['filename'])}:\n\n{words(content['file']['content'])}"
+    file = content["file"]
+    first = file.get("startLine") or 1
+    lines = "\n".join(f"{first + n}\t{line}" for n, line in enumerate(file["content"].split("\n")))
+    asked = text_of({"file_path": body["filename"]})
+    return f"Called the Read tool with the following input: {asked}\nResult of calling the Read tool:\n{lines}"
+
+
+def _file_named(body: dict[str, Any]) -> str:
+    return (
+        f"Note: {words(body['filename'])} was read before the last conversation was summarized, but the contents are too large to "
+        "include. Use Read tool if you need to access it."
+    )
+
+
+def _selected(body: dict[str, Any]) -> str:
+    return (
+        f"The user selected the lines {body['lineStart']} to {body['lineEnd']} from {words(body['filename'])}:\n{words(body['content'])}\n\n"
+        "This may or may not be related to the current task."
+    )
+
+
+def _opened(body: dict[str, Any]) -> str:
+    return f"The user opened the file {words(body['filename'])} in the IDE. This may or may not be related to the current task."
 
 
 def _hook(body: dict[str, Any]) -> str:
@@ -166,13 +195,28 @@ def _hook(body: dict[str, Any]) -> str:
     return f"{words(body.get('hookName'))} hook additional context: {text}" if text else ""
 
 
+def _hook_said(body: dict[str, Any]) -> str:
+    # Of hooks that went well only these two speak to the model.
+    if body.get("hookEvent") not in ("UserPromptSubmit", "SessionStart") or not body.get("content"):
+        return ""
+    return f"{words(body.get('hookName'))} hook success: {words(body['content'])}"
+
+
 def _blocked(body: dict[str, Any]) -> str:
     error = body["blockingError"]
-    return f"{words(body.get('hookName'))} hook blocking error from command: \"{words(error['command'])}\": {words(error['blockingError'])}"
+    return f'{words(body.get("hookName"))} hook blocking error from command: "{words(error["command"])}": {words(error["blockingError"])}'
 
 
 def _instructions(body: dict[str, Any]) -> str:
-    return _lines(body, "addedBlocks")
+    blocks = "\n\n".join(words(block) for block in body.get("addedBlocks") or [])
+    head = "# MCP Server Instructions\n\nThe following MCP servers have provided instructions for how to use their tools and resources:"
+    return f"{head}\n\n{blocks}" if blocks else ""
+
+
+def _task(body: dict[str, Any]) -> str:
+    output = f" Read the output file to retrieve the result: {words(body['outputFilePath'])}" if body.get("outputFilePath") else ""
+    said = [f"({key}: {words(body[name])})" for key, name in (("type", "taskType"), ("status", "status"), ("description", "description"))]
+    return f"Task {words(body['taskId'])} {' '.join(said)}{output}"
 
 
 def _text(body: dict[str, Any]) -> str:
@@ -187,14 +231,24 @@ _AGAIN: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "edited_text_file": _edited,
     "nested_memory": _memory,
     "file": _file,
+    "compact_file_reference": _file_named,
+    "selected_lines_in_ide": _selected,
+    "opened_file_in_ide": _opened,
     "hook_additional_context": _hook,
+    "hook_success": _hook_said,
     "hook_blocking_error": _blocked,
+    "task_status": _task,
     "total_tokens_reminder": _text,
     "silent_turn_reminder": _text,
     "batching_reminder_sent": _text,
     "model": _text,
+    "budget_usd": lambda body: f"USD budget: ${body['used']}/${body['total']}; ${body['remaining']} remaining",
+    "critical_system_reminder": lambda body: words(body["content"]),
     "date": lambda body: f"Today's date is {words(body['date'])}.",
-    "date_change": lambda body: f"The date has changed. Today's date is now {words(body['newDate'])}.",
+    "date_change": lambda body: (
+        f"The date has changed. Today's date is now {words(body['newDate'])}. No need to announce the new date — the user's own clock "
+        "shows it."
+    ),
     "read_truncation_notice": lambda body: words(body["banner"]),
     "session_context": lambda body: None if body.get("context") else "",
 }

@@ -56,8 +56,6 @@ class _Follower:
                 self._loose(link)
             if link.sent:
                 self.sent.append(link.seq)
-        if self.waiting is not None:
-            self._compacted(self.waiting, self.waiting)
         self._settle()
         return self.versions
 
@@ -74,8 +72,6 @@ class _Follower:
         if link.sent:
             self.view.append(link.seq)
         if "boundary" in link.facts:
-            if self.waiting is not None:
-                self._compacted(self.waiting, self.waiting)
             self.boundary, self.waiting = node, link
             self.bookmark = None
             return
@@ -109,13 +105,11 @@ class _Follower:
         return loose == 0 and 0 <= above < node and talk >= 0 and tree.group[above] is not None and tree.group[above] == tree.group[talk]
 
     def _forked(self, link: Link, node: int) -> None:
-        before = self.view
         view = self._seen_from(node)
-        kept = len(set(before).intersection(view)) - 1  # without the record itself
-        kind, label = self._break(kept > 0)
+        earlier = [seq for seq in view if seq < link.seq]
+        kind, label = self._break(bool(earlier))
         if kind == "branch" and (link.opens_turn or link.kind is Kind.COMMAND):
             kind, label = "rewind", "Rewound: a new message took up an earlier point"
-        earlier = [seq for seq in view if seq < link.seq]
         self._version(kind, link.seq, label, {"to": max(earlier)} if earlier else {}, view)
 
     def _break(self, keeps_some: bool) -> tuple[str, str]:
@@ -187,12 +181,15 @@ class _Follower:
         """The entries sent when the conversation stands at `node`, in order."""
         tree, relink = self.tree, self.relink
         leaf = tree.talk_at_or_above(node, relink)
+        if leaf < 0:
+            # A boundary whose summary never came hides nothing: the agent goes on from the last words there are.
+            leaf = self.talk if node == self.boundary and self.talk >= first else node
         if relink.kept and leaf == relink.anchor:
             leaf = relink.kept[-1]  # nothing follows the compaction yet: the kept ones are the end
         self.walked = tree.walk(leaf, relink, first)
         chain = self.walked.nodes
-        beside = tree.siblings(chain, first)
-        hanging = [below for below in tree.hangers_on(leaf) if below >= first]
+        beside = tree.siblings(chain, relink, first)
+        hanging = tree.hangers_on(leaf, relink, first)
         nodes = _woven(chain, beside)
         there = set(nodes)
         nodes += [below for below in hanging if below not in there]
@@ -225,7 +222,7 @@ class _Follower:
             return
         leaf, by_bookmark = self._leaf()
         first = self.boundary if self.big and self.boundary >= 0 and not self._preserves() else 0
-        view = self._seen_from(leaf, first)
+        view = self._seen_from(leaf, first) if leaf >= 0 else []
         cleared = self.bodies.forget_cleared()
         if view == self.view and not self.skipped:
             if cleared and not cleared.isdisjoint(view):
@@ -241,6 +238,8 @@ class _Follower:
             last = max(last, self.tree.links[self.boundary].seq)
         elif by_bookmark and self.bookmark is not None:
             kind, label, last = "branch", "The session was left standing on another branch", max(last, self.bookmark.seq)
+            if leaf < 0:
+                kind, label = "rewind", "The session was wound back to before its first message"
         said = {"versions_left_out": self.skipped} if self.skipped else {}
         self.view = view
         self.tree.visited = 0
@@ -251,24 +250,20 @@ class _Follower:
         return isinstance(facts, Mapping) and bool(facts.get("keep") or facts.get("segment"))
 
     def _leaf(self) -> tuple[int, bool]:
-        """The record from which the agent goes on, and whether the bookmark chose it."""
+        """The record from which the agent goes on, and whether the bookmark chose it; -1 for a session wound back to its start."""
         tail = self.tail
         if self.bookmark is None:
             return tail, False
         mark = self.bookmark.facts["bookmark"]
         explicit = mark.get("explicit") is True
-        if self.relink.kept and not explicit:
+        last_word = self.bookmark.seq > self.tree.links[tail].seq
+        if mark.get("start"):
+            return (-1, True) if explicit and last_word else (tail, False)
+        node = self.tree.index.get(mark.get("leaf") or "")
+        if node is None or node == tail or self.relink.gone(node):
             return tail, False
-        wanted = mark.get("leaf")
-        if wanted is None:
-            if explicit and not mark.get("zero"):
-                newest = max(range(len(self.tree.links)), key=lambda node: (self.tree.links[node].facts.get("ms") or 0, node))
-                return newest, newest != tail
-            return tail, False
-        node = self.tree.index.get(wanted)
-        if node is None or node == tail:
-            return tail, False
-        if node in set(self.tree.walk(tail, self.relink).nodes) and not explicit:
+        above_tail = node in set(self.tree.walk(tail, self.relink).nodes)
+        if above_tail and not (explicit and last_word):
             return tail, False
         return node, True
 

@@ -35,8 +35,8 @@ def system_entry(record: dict[str, Any]) -> Entry:
             link["micro"] = {"ids": _strings(facts.get("compactedToolIds")), "facts": _small(facts)}
             return Entry(Kind.COMPACTION, Role.SYSTEM, (_marker(content or subtype, link["micro"]["facts"]),), link=link)
         case "local_command":
-            return Entry(Kind.COMMAND, Role.USER, (Part(PartKind.TEXT, content),) if content else (), sent=bool(content))
-        case "api_refusal" | "model_refusal_fallback":
+            return Entry(Kind.COMMAND, Role.USER, (Part(PartKind.TEXT, content, meta={"local": True}),) if content else (), sent=bool(content))
+        case "model_refusal_fallback":  # what an `api_refusal` names stays in view
             retracted = _strings(record.get("retractedMessageUuids"))
             link |= {"retract": retracted} if retracted else {}
     text = f"{subtype}: {content}" if content else subtype
@@ -54,7 +54,9 @@ def loose_entry(record: dict[str, Any], kind: Any) -> Entry:
     match kind:
         case "last-prompt":
             leaf = name_of(record.get("leafUuid"))
-            mark: dict[str, Any] = {"leaf": None if leaf == _ZERO else leaf, "zero": leaf == _ZERO}
+            mark: dict[str, Any] = {"leaf": None if leaf == _ZERO else leaf}
+            if "leafUuid" in record and record["leafUuid"] is None:
+                mark["start"] = True  # a null, unlike a missing or empty id, names the start
             if record.get("explicit") is True:
                 mark["explicit"] = True
             return Entry(Kind.META, None, (_marker(kind, _small(record)),), link={"bookmark": mark})

@@ -206,6 +206,9 @@ class ClaudeReader:
         if kind is Kind.PROMPT and (record.get("isMeta") is True or not origin_is_human(record)):
             kind = Kind.CONTEXT
         person = kind is Kind.PROMPT
+        origin = record.get("origin")
+        if isinstance(origin, dict) and origin.get("kind") == "task-notification":
+            parts = tuple(dataclasses.replace(part, meta={**part.meta, "notice": True}) for part in parts)
         link = {"source_call": record["sourceToolUseID"]} if name_of(record.get("sourceToolUseID")) else {}
         if record.get("isSidechain") is True and record.get("parentUuid") is None and self._own_agent is None:
             call = next((call for call, known in self._calls.items() if known[0] in ("Task", "Agent") and known[1] == text[:500]), None)

@@ -19,12 +19,20 @@ _REPAIR_LOOK = 200  # earlier records that are looked at for a repair
 
 @dataclass(frozen=True, slots=True)
 class Relink:
-    """What a boundary says of kept records: `kept` in order, chained behind `anchor`. `lost`: an id was not found, so none is kept."""
+    """What a boundary says of kept records: `kept` in order, chained behind `anchor`. `lost`: an id was not found, so none is kept.
 
+    Where records are kept, everything else before the boundary is gone: what still names it as parent hangs on the last kept one.
+    """
+
+    boundary: int = -1
     anchor: int = -1
     kept: tuple[int, ...] = ()
     parents: Mapping[int, int] = field(default_factory=dict)  # of the kept ones, as they are chained
     lost: bool = False
+
+    def gone(self, node: int) -> bool:
+        """Whether the record is no longer there for the agent."""
+        return bool(self.kept) and node < self.boundary and node not in self.parents
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ class Tree:
         found = self.index.get(wanted)
         if found is None:
             return self._repair(node)
-        if relink.kept and found == relink.anchor:
+        if relink.kept and (found == relink.anchor or relink.gone(found)):
             return relink.kept[-1]
         return found
 
@@ -137,12 +145,12 @@ class Tree:
         if not isinstance(facts, Mapping):
             return NO_RELINK
         if facts.get("keep"):
-            return self._listed(facts["keep"], facts.get("anchor"))
+            return self._listed(boundary, facts["keep"], facts.get("anchor"))
         if facts.get("segment"):
-            return self._segment(*facts["segment"])
+            return self._segment(boundary, *facts["segment"])
         return NO_RELINK
 
-    def _listed(self, ids: Iterable[str], anchor_id: str | None) -> Relink:
+    def _listed(self, boundary: int, ids: Iterable[str], anchor_id: str | None) -> Relink:
         kept: list[int] = []
         for one in ids:
             node = self.index.get(one)
@@ -152,9 +160,9 @@ class Tree:
         anchor = self.index.get(anchor_id) if anchor_id else None
         if anchor is None or len(set(kept)) != len(kept) or anchor in kept:
             return Relink(lost=True)
-        return Relink(anchor, tuple(kept), dict(zip(kept, [anchor, *kept], strict=False)))
+        return Relink(boundary, anchor, tuple(kept), dict(zip(kept, [anchor, *kept], strict=False)))
 
-    def _segment(self, head_id: str | None, anchor_id: str | None, tail_id: str | None) -> Relink:
+    def _segment(self, boundary: int, head_id: str | None, anchor_id: str | None, tail_id: str | None) -> Relink:
         head, anchor, tail = (self.index.get(one) if one else None for one in (head_id, anchor_id, tail_id))
         if head is None or anchor is None or tail is None:
             return Relink(lost=True)
@@ -162,9 +170,9 @@ class Tree:
         if head not in chain or anchor in chain[chain.index(head) :]:
             return Relink(lost=True)
         kept = chain[chain.index(head) :]
-        return Relink(anchor, tuple(kept), dict(zip(kept, [anchor, *kept], strict=False)))
+        return Relink(boundary, anchor, tuple(kept), dict(zip(kept, [anchor, *kept], strict=False)))
 
-    def siblings(self, chain: Iterable[int], first: int = 0) -> dict[int, list[int]]:
+    def siblings(self, chain: Iterable[int], relink: Relink = NO_RELINK, first: int = 0) -> dict[int, list[int]]:
         """By node of the chain: what belongs beside it though no path leads there. The other records of its answer, and their results."""
         on_chain = set(chain)
         last: dict[str, int] = {}
@@ -175,30 +183,27 @@ class Tree:
         out: dict[int, list[int]] = {}
         for response, node in last.items():
             for other in self.by_response[response]:
-                if other < first:
-                    continue
-                if other not in on_chain:
-                    out.setdefault(node, []).append(other)
-                for result in self.results_of.get(other, ()):
-                    if result not in on_chain and result >= first:
-                        out.setdefault(node, []).append(result)
+                beside = [other, *self.results_of.get(other, ())]
+                found = [one for one in beside if one not in on_chain and one >= first and not relink.gone(one)]
+                if found:
+                    out.setdefault(node, []).extend(found)
         return out
 
-    def hangers_on(self, leaf: int) -> list[int]:
+    def hangers_on(self, leaf: int, relink: Relink = NO_RELINK, first: int = 0) -> list[int]:
         """Records below the leaf that are neither the person's nor the assistant's: attachments, commands' output."""
         out: list[int] = []
         todo = [leaf]
         seen = {leaf}
         while todo:
             for child in self.children.get(todo.pop(), ()):
-                if child not in seen:
+                if child not in seen and child >= first and not relink.gone(child):
                     seen.add(child)
                     out.append(child)
                     todo.append(child)
         return sorted(out)
 
     def talk_at_or_above(self, node: int, relink: Relink = NO_RELINK) -> int:
-        """The nearest user or assistant record at or above `node`; `node` itself where there is none."""
+        """The nearest user or assistant record at or above `node`, -1 where there is none."""
         seen: set[int] = set()
         at = node
         while at >= 0 and at not in seen:
@@ -206,4 +211,4 @@ class Tree:
                 return at
             seen.add(at)
             at = self.parent(at, relink)
-        return node
+        return -1
