@@ -9,31 +9,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import Error, IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from compaction import progress
+from compaction.budget import meter_for
 from compaction.landing import Stale, check_base, land
 from compaction.models import Run
 from compaction.plan import Status
+from compaction.preview import Preview, preview
 from compaction.progress import CancelAsked, Claim, Lost
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
 from compaction.strategies import by_id, strategies
 from compaction.strategies.base import BadParam, Strategy, settled
-from sessions.meters import DEFAULT
 from sessions.models import Session
 from sessions.versions import Refused, locked
-
-if TYPE_CHECKING:
-    from compaction.preview import Preview
 
 logger = logging.getLogger(__name__)
 
 SUMMARISERS = ("extractive", "llm")
-LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
 REFUSED_AS_FAILED = (Status.FAILED_PROVIDER, Status.FAILED_TOKEN_COUNT)
 """Outcomes that are nobody's refusal but a failure of what the run needed."""
 
@@ -125,6 +122,7 @@ def preview_run(
     with reading():
         session = Session.objects.select_related("head", "native_head").get(pk=session.pk)
         base = base_of(session)
+        _check_pins(base, choice)
         return Previewed(session, base, choice, _previewed(session, base, choice))
 
 
@@ -161,6 +159,7 @@ def request(
     if live is not None:
         raise Refused("run_is_live", f"Run {live.pk} of this session is still {live.state}. Wait for it, or cancel it.")
     base = base_of(session)
+    _check_pins(base, choice)
     if expected_hash is not None and expected_hash != base.content_hash:
         raise Refused("stale", "The context has moved on since the preview; the head stays where it is. Preview again.")
     try:
@@ -178,7 +177,7 @@ def request(
                 edited_summary=choice.edited_summary,
                 pins=sorted(choice.pins),
                 plan_digest=plan_digest,
-                meter=DEFAULT,
+                meter=meter_for(session.agent).id,
                 by=by,
                 heartbeat_at=Now(),
             )
@@ -252,14 +251,19 @@ def pick_up_stale_runs() -> list[int]:
     return [pk for pk, state in settled_runs if state == Run.State.QUEUED] + waiting
 
 
+def _check_pins(base: Base, choice: Choice) -> None:
+    """Refuse a pin of an entry that is not there: it would protect nothing and say it does."""
+    wrong = sorted(seq for seq in choice.pins if not 0 <= seq <= base.last_seq)
+    if wrong:
+        raise Refused("no_such_entry", f"This session has entries 0 to {base.last_seq}; {wrong[0]} is none of them.")
+
+
 def _silent(phase: str, words: str) -> None:
     """A preview has nobody to tell its progress to."""
 
 
 def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str, str], None] = _silent) -> Preview:
     """The one function behind preview and run: the same values in, the same plan out."""
-    from compaction.preview import preview  # noqa: PLC0415 -- until it stands
-
     told("snapshot", f"reading the context of v{base.version.n} up to entry {base.last_seq}")
     pins = pins_of(session, choice.pins)
     snapshot = snapshot_of(session, base, pins=pins)
@@ -286,7 +290,7 @@ def _carry_out(held: Claim) -> None:
         result = _previewed(session, Base(run.base, run.last_seq, run.base_hash), choice, held.note)
         if run.plan_digest is not None and run.plan_digest != result.digest:
             raise Stale("The plan is no longer the one previewed. The head stays; preview again.")
-        if result.status not in LANDS:
+        if not result.lands:
             failed = result.status in REFUSED_AS_FAILED
             held.end(
                 Run.State.FAILED if failed else Run.State.REFUSED,

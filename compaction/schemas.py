@@ -101,7 +101,8 @@ class ParamOut(Schema):
     low: int | None
     high: int | None
     choices: list[str]
-    source: str
+    source: str = Field(description="whose rule the default is")
+    auto: str = Field(description="what an unset default amounts to")
 
     @classmethod
     def of(cls, param: Param) -> ParamOut:
@@ -114,6 +115,7 @@ class ParamOut(Schema):
             high=param.high,
             choices=list(param.choices),
             source=param.source,
+            auto=param.auto,
         )
 
 

@@ -9,11 +9,10 @@ from functools import cache
 
 from django.db import connection, transaction
 
+from compaction.budget import budget_for, meter_for
 from compaction.plan import Budget, Snapshot
 from sessions.contexts import Item
 from sessions.gauge import window_of
-from sessions.meters import DEFAULT, by_id
-from sessions.meters.tokens import counter
 from sessions.models import Session, Version
 from sessions.projection import context_items, log_items, measure
 from sessions.store import edits_of
@@ -62,11 +61,11 @@ def pins_of(session: Session, also: Iterable[int] = ()) -> frozenset[int]:
     return frozenset(session.pins.values_list("seq", flat=True)) | frozenset(also)
 
 
-def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozenset(), meter: str = DEFAULT) -> Snapshot:
-    """The context of `base`, frozen, counted by `meter`. The whole transcript (`log`) is read only where a strategy asks for it."""
+def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozenset()) -> Snapshot:
+    """The context of `base`, frozen, counted by its agent's meter. The whole transcript (`log`) is read only where a strategy asks for it."""
     edits = edits_of(base.version)
     items = context_items(session, base.version, until_seq=base.last_seq, edits=edits)
-    rule = by_id(meter)
+    meter = meter_for(session.agent)
 
     @cache
     def log() -> Sequence[Item]:
@@ -74,7 +73,7 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
 
     return Snapshot(
         items=tuple(replace(item, pinned=True) if item.seq in pins else item for item in items),
-        tokens=tuple(rule.of(item.sizes) for item in items),
+        tokens=tuple(meter.of(item.sizes) for item in items),
         last_seq=base.last_seq,
         edits=tuple(edits),
         ghosts=base.version.hidden,
@@ -85,9 +84,10 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
     )
 
 
-def budget_of(session: Session, *, meter: str = DEFAULT) -> Budget:
+def budget_of(session: Session) -> Budget:
     """How large the session's context may be, by its own agent's rule; None what is not known."""
+    meter = meter_for(session.agent)
     its = window_of(session)
     if its is None:
-        return Budget(meter=meter, count=counter(by_id(meter)), window=session.window)
-    return Budget(meter=meter, count=counter(by_id(meter)), window=its.total, threshold=its.compaction)
+        return budget_for(meter, window=session.window)
+    return budget_for(meter, window=its.total, threshold=its.compaction)
