@@ -1,0 +1,323 @@
+"""The JSON of sessions, field by field, as `answers` makes it: tokens are integers, times ISO 8601 in UTC, ranges [first, last]."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ninja import Field, Schema
+from pydantic import WithJsonSchema
+
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
+
+
+class Totals(Schema):
+    """Sums over the session's own steps; null where the agent records no such figure."""
+
+    fresh: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    steps: int | None = None
+
+
+class SessionOut(Schema):
+    id: Id
+    agent: str
+    agent_version: str | None
+    native_id: str | None
+    title: str
+    project: str | None
+    cwd: str | None
+    branch: str | None
+    models: list[str]
+    parent: Id | None
+    parent_kind: str | None
+    parent_native_id: str | None
+    started_at: Time | None
+    last_at: Time | None
+    entries: int
+    turns: int
+    steps: int
+    malformed: int
+    tokens: Totals
+    head: int | None = Field(description="number of the version in force")
+    native_head: int | None = Field(description="number of the version the agent itself would go on from")
+    superseded_by: Id | None = Field(description="the session of a newer revision of the same file")
+    problems: list[str]
+
+
+class SessionsOut(Schema):
+    items: list[SessionOut]
+    next: str | None = Field(description="`after` of the next page")
+
+
+class SourceOut(Schema):
+    file: int = Field(description="its number, as `GET /sessions/{id}/source?file=` takes it")
+    own: bool
+    role: str
+    path: str
+    size: int
+    sha256: str | None
+    encoding: str | None
+    revision: int
+    superseded: bool
+    modified_at: Time | None
+
+
+class ThresholdOut(Schema):
+    name: str = Field(description="masking, warning, predictive, compaction, block, input_limit, total")
+    tokens: int
+    formula: str
+    measure: str
+    acts: bool
+    source: str
+
+
+class WindowOut(Schema):
+    label: str
+    source: str
+    date: str
+    counts: str
+    model: str | None
+    context: int | None
+    input: int | None
+    output: int | None
+    reserve: int | None
+    limits_source: str
+    limits_date: str | None
+    notes: list[str]
+    unknown: str | None
+    thresholds: list[ThresholdOut]
+
+
+class UsedOut(Schema):
+    tokens: int | None
+    recorded: int | None
+    estimated: int | None
+    meter: str | None
+    whose: str
+
+
+class NumberOut(Schema):
+    key: str = Field(description="total, prompt, until_compaction, output, output_budget")
+    label: str
+    tokens: int | None
+    of: int | None
+    whose: str
+    counts: str
+
+
+class ScreenOut(Schema):
+    """The agent's own display, which is seldom what its runtime acts on."""
+
+    text: str
+    numerator: int
+    denominator: int
+    counts: str
+
+
+class DistanceOut(Schema):
+    name: str
+    tokens: int
+    left: int
+    formula: str
+
+
+class ForecastOut(Schema):
+    state: str = Field(description="sent, masks, compacts, blocked, unknown")
+    words: str
+    sentence: str
+    reason: str
+    threshold: str | None
+    distances: list[DistanceOut]
+    notes: list[str]
+
+
+class GaugeOut(Schema):
+    version: int | None
+    step: int | None
+    rule: str | None
+    window: WindowOut | None
+    used: UsedOut
+    numbers: list[NumberOut]
+    screen: ScreenOut | None
+    forecast: ForecastOut
+
+
+class SessionWhole(SessionOut):
+    sources: list[SourceOut]
+    gauge: GaugeOut
+
+
+class EntryOut(Schema):
+    seq: int
+    kind: str
+    role: str | None
+    turn: int | None
+    step: int | None
+    goal: str | None
+    at: Time | None
+    native_id: str | None
+    native_parent: str | None
+    sent: bool
+    lane: str
+    is_error: bool
+    copied: bool
+    tokens: int
+    parts: list[dict[str, Any]]
+    source: int
+    byte_offset: int
+    byte_length: int
+    problem: str | None
+
+
+class EntriesOut(Schema):
+    items: list[EntryOut]
+    next: int | None = Field(description="`after` of the next page")
+
+
+class StepOut(Schema):
+    n: int
+    turn: int | None
+    first_seq: int
+    last_seq: int
+    response_id: str | None
+    model: str | None
+    at: Time | None
+    fresh: int | None
+    cache_read: int | None
+    cache_write: int | None
+    prompt: int | None
+    output: int | None
+    reasoning: int | None
+    context: int | None
+    window: int | None
+    estimated: bool
+    copied: bool
+
+
+class StepsOut(Schema):
+    items: list[StepOut]
+    next: int | None = Field(description="`after` of the next page")
+
+
+class GoalOut(Schema):
+    path: str
+    parent: str | None
+    text: str
+    status: str = Field(description="pending, in_progress, completed, abandoned")
+    note: str | None
+    first_seq: int
+    last_seq: int
+    inferred: bool
+    entries: int
+    tokens: int
+
+
+class VersionOut(Schema):
+    n: int
+    parent: int | None
+    origin: str = Field(description="recorded, native, run, person")
+    kind: str
+    label: str
+    at_seq: int
+    hidden: list[list[int]]
+    masked: list[list[int]]
+    tokens: int | None
+    content_hash: str
+    run: int | None
+    by: str | None
+    made_at: Time | None
+    facts: dict[str, Any]
+
+
+class VersionsOut(Schema):
+    session: Id
+    head: int | None
+    native_head: int | None
+    follows_native: bool
+    undo_to: int | None
+    redo_to: int | None
+    versions: list[VersionOut]
+
+
+class ItemOut(Schema):
+    key: str = Field(description='"e1083" is entry 1083, "i2" the third insertion of the version')
+    seq: int | None
+    role: str | None
+    kind: str
+    parts: list[dict[str, Any]]
+    tokens: int
+    masked: bool
+    pinned: bool
+    turn: int | None
+    step: int | None
+    goal: str | None
+    at: Time | None
+    after: int | None
+    stands_for: list[list[int]]
+    label: str
+
+
+class ContextOut(Schema):
+    """What the model would be sent, item by item, with the gauge."""
+
+    session: Id
+    agent: str
+    native_id: str | None
+    version: int | None
+    head: int | None
+    native_head: int | None
+    step: int | None
+    until_seq: int | None
+    content_hash: str
+    meter: str
+    tokens: int
+    gauge: GaugeOut
+    items: list[ItemOut]
+
+
+class RollbackIn(Schema):
+    """Either a turn or an entry; what stands behind it is hidden, not deleted."""
+
+    to_turn: int | None = None
+    to_entry: int | None = None
+    reason: str = ""
+
+
+class HeadIn(Schema):
+    version: int
+
+
+class MovedOut(Schema):
+    session: Id
+    was: int
+    head: int
+    native_head: int | None
+    label: str
+    tokens: int | None
+    content_hash: str
+    kept: int = Field(description="entries that came after the version and stay visible")
+    notes: list[str]
+
+
+class TakenOut(Schema):
+    path: str
+    outcome: str = Field(description="added, grown, unchanged, same, rewritten, kept, skipped, failed")
+    reason: str
+    agent: str | None
+    session: Id | None
+    native_id: str | None
+    size: int
+    entries: int
+    added: int
+    turns: int
+    steps: int
+    goals: int
+    versions: int
+    compactions: int
+    malformed: int
+    tokens: Totals
+    problems: list[str]
