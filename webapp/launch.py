@@ -4,6 +4,7 @@
 the command's own time. An error is one line on stderr; exit codes are 0 done, 1 refused or failed, 2 usage.
 """
 
+import io
 import os
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
+from webapp import env
+from webapp.embedded import broker
 from webapp.embedded import data_dir as folders
 from webapp.embedded.places import PostgresError
 from webapp.embedded.shared import attached
@@ -28,6 +31,7 @@ AS_IT_IS: Final = frozenset({"migrate", "showmigrations", "sqlmigrate", "dbshell
 # Commands that wait for a task, and the options with which they do not.
 NEED_WORKER: Final = {"compact": frozenset({"--preview", "--no-wait"})}
 
+UNDEFINED_TABLE: Final = "42P01"
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 WORKER: Final = (
     *(sys.executable, "-m", "celery", "-A", "webapp", "worker", "--loglevel", "INFO", "--queues", "ingest,compaction"),
@@ -46,6 +50,10 @@ def main(argv: Sequence[str]) -> int:
     if given is not None:
         os.environ["PALIMPSEST_DATA_DIR"] = str(Path(given).expanduser().absolute())
     loud = "--traceback" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its number, and the command goes on.
+            stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _end)
     try:
         with ExitStack() as stack:
@@ -58,6 +66,10 @@ def main(argv: Sequence[str]) -> int:
         return _code(end)
     except KeyboardInterrupt:
         return complain("Interrupted; what was stored before is kept.")
+    except BrokenPipeError:
+        # Whoever read us has read enough. Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except Exception as error:
         if loud:
             traceback.print_exc()
@@ -86,7 +98,7 @@ def take_option(arguments: list[str], name: str) -> tuple[list[str], str | None]
 def needs_database(arguments: Sequence[str]) -> bool:
     """Say whether this command line asks a database anything. Asking for help never does."""
     command = arguments[1] if len(arguments) > 1 else ""
-    if command.startswith("-") or {"--help", "-h", "--version"} & set(arguments[1:]):
+    if command.startswith("-") or {"--help", "-h"} & set(arguments[1:]):
         return False
     return command not in WITHOUT_DATABASE or (command == "check" and "--database" in arguments)
 
@@ -160,7 +172,11 @@ def prepare() -> bool:
 def a_worker(data_dir: Path) -> Iterator[None]:
     """Run a Celery worker for the block; it takes messages as soon as it is up, so nobody needs to wait for it."""
     logs = data_dir / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
+    make_folder(logs)
+    # On a server of one's own nobody may have laid the broker yet.
+    place = broker.address(None, env.secret("DATABASE_URL")).conninfo
+    if place is not None:
+        broker.lay(place)
     with (logs / "worker.log").open("ab") as log:
         worker = subprocess.Popen(
             [*WORKER, "--concurrency", "1"],
@@ -215,11 +231,13 @@ def in_words(error: Exception) -> str:
     """Say in one line what went wrong and what to do."""
     from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415 -- Django may be what is broken
     from django.core.management import CommandError  # noqa: PLC0415 -- as above
-    from django.db import InterfaceError, OperationalError  # noqa: PLC0415 -- as above
+    from django.db import InterfaceError, OperationalError, ProgrammingError  # noqa: PLC0415 -- as above
     from kombu.exceptions import OperationalError as BrokerError  # noqa: PLC0415 -- as above
 
     if isinstance(error, CommandError | PostgresError | LaunchError | ImproperlyConfigured):
         return str(error)
+    if isinstance(error, ProgrammingError) and getattr(error.__cause__, "sqlstate", None) == UNDEFINED_TABLE:
+        return "The database has no tables for this yet; `manage.py migrate` makes them."
     if isinstance(error, BrokerError):
         return f"The broker is not reachable: {_first_line(error)} Nothing was sent; see CELERY_BROKER_URL."
     if isinstance(error, OperationalError | InterfaceError) or type(error).__module__.startswith("psycopg"):
