@@ -64,7 +64,8 @@ class _Follower:
     def _record(self, link: Link) -> None:
         before_talk, began, loose = self.talk, self.tail >= 0, self.loose
         node = self.tree.add(link)
-        self.tail = node
+        if link.native_id or self.tail < 0 or not self.tree.links[self.tail].native_id:
+            self.tail = node  # the agent does not go on from a record without an id
         if self.tree.talks[node]:
             self.talk, self.loose = node, 0
         elif link.sent:

@@ -41,7 +41,6 @@ class Walk:
 
     nodes: list[int]
     phantom: str | None = None
-    repaired: int = 0
 
 
 NO_RELINK = Relink()
@@ -92,18 +91,23 @@ class Tree:
         return None
 
     def parent(self, node: int, relink: Relink = NO_RELINK) -> int:
-        """The node above, -1 at a root, -2 where the parent is nowhere and nothing is near enough to stand for it."""
+        """The node above, progress records bridged; -1 at a root, -2 where the parent is nowhere and nothing is near enough."""
         if node in relink.parents:
             return relink.parents[node]
-        wanted = self.links[node].native_parent
-        if not wanted:
-            return -1
-        found = self.index.get(wanted)
-        if found is None:
-            return self._repair(node)
-        if relink.kept and (found == relink.anchor or relink.gone(found)):
-            return relink.kept[-1]
-        return found
+        at = node
+        for _ in range(len(self.links)):
+            wanted = self.links[at].native_parent
+            if not wanted:
+                return -1
+            found = self.index.get(wanted)
+            if found is None:
+                return self._repair(node)
+            if relink.kept and (found == relink.anchor or relink.gone(found)):
+                return relink.kept[-1]
+            if self.links[found].facts.get("t") != "p":
+                return found
+            at = found
+        return -1
 
     def _repair(self, node: int) -> int:
         at = self.links[node].facts.get("ms")
@@ -111,7 +115,7 @@ class Tree:
             return -2
         for other in range(node - 1, max(node - 1 - _REPAIR_LOOK, -1), -1):
             then = self.links[other].facts.get("ms")
-            if then is not None and 0 <= at - then <= _REPAIR_MS:
+            if then is not None and 0 <= at - then <= _REPAIR_MS and self.links[other].facts.get("t") != "p":
                 return other
         return -2
 
@@ -121,7 +125,6 @@ class Tree:
         seen: set[int] = set()
         kept = set(relink.kept)
         phantom = None
-        repaired = 0
         node = leaf
         while node >= 0 and node not in seen:
             if node < first and node not in kept:
@@ -132,12 +135,10 @@ class Tree:
             above = self.parent(node, relink)
             if above == -2:
                 phantom = self.links[node].native_parent
-            elif above >= 0 and self.links[node].native_parent not in self.index and node not in relink.parents:
-                repaired += 1
             node = above
         self.visited += len(out)
         out.reverse()
-        return Walk(out, phantom, repaired)
+        return Walk(out, phantom)
 
     def relink_of(self, boundary: int) -> Relink:
         """What the boundary keeps. All its ids must be there, else nothing is kept."""
