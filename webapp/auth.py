@@ -60,7 +60,9 @@ def token_by_text(text: str) -> ApiToken | None:
 def issue_link(user: User, *, lifetime: timedelta = LINK_LIFETIME) -> str:
     """Make a one-time sign-in link for `user` and return its secret, the last part of the address."""
     text = secrets.token_urlsafe(32)
-    SignInLink.objects.create(user=user, digest=digest(text), expires_at=timezone.now() + lifetime)
+    now = timezone.now()
+    SignInLink.objects.filter(user=user, expires_at__lt=now).delete()
+    SignInLink.objects.create(user=user, digest=digest(text), expires_at=now + lifetime)
     return text
 
 

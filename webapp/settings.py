@@ -143,6 +143,8 @@ NINJA_PAGINATION_MAX_LIMIT = 500
 # comes back when its worker dies; so tasks are idempotent, and the broker waits longer than the longest of them.
 BROKER = broker.address(env.secret("CELERY_BROKER_URL"), env.secret("DATABASE_URL"))
 CELERY_BROKER_URL = BROKER.url
+# Of the variable CELERY_BROKER_URL Celery itself takes notice before it asks here; of these two settings it does not.
+CELERY_BROKER_READ_URL = CELERY_BROKER_WRITE_URL = BROKER.url
 CELERY_BROKER_TRANSPORT_OPTIONS = BROKER.transport_options
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_TIMEOUT = 5

@@ -56,8 +56,11 @@ class Stop:
     def listen(self) -> None:
         for number in self.wake:
             os.set_blocking(number, False)
-        for wanted in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for wanted in (signal.SIGINT, signal.SIGTERM):
             signal.signal(wanted, self._ask)
+        # Whoever started us with nohup wants us to outlive the terminal.
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._ask)
         signal.set_wakeup_fd(self.wake[1], warn_on_full_buffer=False)
 
     def _ask(self, signum: int, frame: object) -> None:
@@ -200,6 +203,8 @@ class Supervisor:
 
         if settings.BROKER.conninfo is not None:
             broker.lay(settings.BROKER.conninfo)
+        elif not broker.reachable(settings.BROKER):
+            say("The broker of CELERY_BROKER_URL is not reachable. Reading works; a run is refused until it is.")
 
     def _child(self, name: str, *command: str, patience: float) -> Child:
         return Child(

@@ -5,6 +5,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import psycopg
+from kombu import Connection
+from kombu.exceptions import KombuError
 from pgmq.install import get_embedded_install_sql
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -75,6 +77,18 @@ def lay(conninfo: str) -> bool:
         if _is_laid(connection):
             return False
         connection.execute(get_embedded_install_sql().encode())
+    return True
+
+
+def reachable(broker: Address) -> bool:
+    """Say whether the broker answers within a few seconds."""
+    connection = Connection(broker.url, transport_options=broker.transport_options, connect_timeout=3)
+    try:
+        connection.ensure_connection(max_retries=1, interval_start=0, timeout=5)
+    except connection.connection_errors + connection.channel_errors + (KombuError, OSError):
+        return False
+    finally:
+        connection.release()
     return True
 
 
