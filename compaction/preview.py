@@ -112,6 +112,7 @@ class Preview:
             "masks": {str(seq): text for seq, text in self.plan.masks.items()},
             "fold": [list(span) for span in self.plan.fold.spans],
             "after": self.plan.after,
+            "files_after": self.plan.files_after,
             "fates": [[first, last, fate.value] for first, last, fate in self.fates],
             "counts": dict(self.counts),
             "changes": [asdict(change) for change in self.changes],

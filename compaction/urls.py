@@ -1,0 +1,15 @@
+"""Addresses of the pages of compaction."""
+
+from django.urls import path
+
+from compaction import views
+
+app_name = "compaction"
+
+urlpatterns = [
+    path("s/<str:name>/compact", views.compact, name="compact"),
+    path("s/<str:name>/runs", views.session_runs, name="session_runs"),
+    path("s/<str:name>/runs/<int:run_id>", views.run, name="run"),
+    path("s/<str:name>/runs/<int:run_id>/cancel", views.cancel, name="cancel"),
+    path("runs", views.runs_of_all, name="runs"),
+]

@@ -1,0 +1,215 @@
+"""The pages of compaction: the preview with its Apply, a run from its request to its outcome, the runs of a session and of all."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from compaction import forms, queries, runs, showing, tasks, telling, versionline
+from compaction.models import Run
+from compaction.runs import Previewed
+from compaction.strategies import RECOMMENDED, strategies
+from sessions.http import Request, operators_only, session_of
+from sessions.models import Session
+from sessions.versions import Refused
+
+EARLIER = 30  # runs listed below one
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def compact(request: HttpRequest, name: str) -> HttpResponse:
+    """What a compaction would do; with POST and `do=apply` the request for it. Every other request writes nothing."""
+    session = session_of(request, name)
+    data = request.POST if request.method == "POST" else request.GET
+    if request.method == "POST" and data.get("do") == "apply":
+        return _apply(request, session, data)
+    return _preview(request, session, data)
+
+
+def _apply(request: HttpRequest, session: Session, data: QueryDict) -> HttpResponse:
+    if not _may_act(request):
+        raise PermissionDenied
+    choosing = forms.read(data)
+    try:
+        run = tasks.submit(
+            session.pk,
+            **choosing.arguments(),
+            by=request.user,
+            expected_hash=data.get("base_hash") or None,
+            plan_digest=data.get("plan_digest") or None,
+        )
+    except Refused as refused:
+        refusal = showing.refusal(refused, session, queries.live_run(session))
+        return _preview(request, session, data, refusal=refusal, status=409)
+    return redirect("compaction:run", session.pk, run.pk)
+
+
+def _preview(
+    request: HttpRequest, session: Session, data: QueryDict, *, refusal: showing.Refusal | None = None, status: int = 200
+) -> HttpResponse:
+    choosing = forms.read(data)
+    previewed: Previewed | None = None
+    if choosing.errors:
+        refusal = refusal or showing.bad_figures(choosing.errors)
+        status = max(status, 422)
+    else:
+        try:
+            previewed = runs.preview_run(session, **choosing.arguments())
+        except Refused as refused:
+            refusal = refusal or showing.refusal(refused, session, None)
+    live = queries.live_run(session)
+    page = showing.page(session, choosing, previewed)
+    context = {
+        "session": session,
+        "session_href": showing.session_href(session),
+        "here": reverse("compaction:compact", args=[session.pk]),
+        "head": session.current,
+        "entries": page.entries,
+        "next_version": page.next_version,
+        "live_run": live,
+        "choice": choosing,
+        "strategies": showing.strategies_for(choosing, strategies(), RECOMMENDED),
+        "params": showing.params_for(choosing, page.used),
+        "presets": list(choosing.strategy.presets),
+        "summarisers": showing.SUMMARISERS,
+        "preview": page,
+        "refusal": refusal,
+        "blocked": _blocked(request, page, live),
+        "link": "?" + showing.address(choosing),
+    }
+    return _answer(request, "compaction/compact.html", ("preview-part", "apply-part", "strategy-part"), context, status)
+
+
+def _blocked(request: HttpRequest, page: showing.Page, live: Run | None) -> str:
+    """Why Apply is off; "" where it is on."""
+    if not _may_act(request):
+        return _("Your role may look but not apply: an operator or an admin of the workspace can.")
+    if live is not None:
+        return _("Run {id} is going on; only one can be live at a time.").format(id=live.pk)
+    return page.blocked
+
+
+def _answer(
+    request: HttpRequest, template: str, partials: tuple[str, ...], context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    """The whole page; to htmx its partials one after the other, all but the first swapped out of band."""
+    htmx = cast(Request, request).htmx
+    if htmx and not htmx.history_restore_request:
+        bodies = [render(request, f"{template}#{partial}", context).content for partial in partials]
+        response = HttpResponse(b"\n".join(bodies), status=status)
+    else:
+        response = render(request, template, context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@never_cache
+@require_GET
+def run(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
+    """A run: how far it is, then what came of it. While it is live the page asks for `part=progress` every second."""
+    session = session_of(request, name)
+    row = _run_of(session, run_id)
+    htmx = cast(Request, request).htmx
+    polled = bool(htmx) and request.GET.get("part") == "progress"
+    if polled and row.state in Run.LIVE:
+        context = {"run": row, "session": session, "progress": telling.tell(row, timezone.now())}
+        return render(request, "compaction/run.html#progress-part", context)
+    context = _run_context(request, session, row)
+    if not polled:
+        return render(request, "compaction/run.html", context)
+    # The run has ended since: the whole of it takes the place of its progress, the version line comes along.
+    context |= {"arrived": True, "oob": True}
+    bodies = [render(request, f"compaction/run.html#{part}", context).content for part in ("run-part", "versions-part")]
+    return HttpResponse(b"\n".join(bodies), headers={"HX-Retarget": "#run", "HX-Reswap": "outerHTML"})
+
+
+def _run_context(request: HttpRequest, session: Session, row: Run) -> dict[str, Any]:
+    report = showing.report_of(session, row)
+    return {
+        **_versions_context(request, session, row if row.state in Run.LIVE else None),
+        "run": row,
+        "progress": telling.tell(row, timezone.now(), until=showing.until_next(session, row)),
+        "report": report,
+        "undoable": row.version_id is not None and session.current is not None and session.current.pk == row.version_id,
+        "again_href": reverse("compaction:compact", args=[session.pk]) + "?" + showing.address_of_run(row),
+        "earlier": [
+            telling.Row(one)
+            for one in queries.runs_page(session.workspace_id, session=session, before=row.pk, limit=EARLIER).runs
+        ],
+    }
+
+
+def _versions_context(request: HttpRequest, session: Session, live: Run | None) -> dict[str, Any]:
+    return {
+        "session": session,
+        "session_href": showing.session_href(session),
+        "may_act": _may_act(request),
+        "line": versionline.line(session, live),
+        "live_run": live,
+    }
+
+
+@never_cache
+@require_GET
+def session_runs(request: HttpRequest, name: str) -> HttpResponse:
+    """The runs of a session beside its version line."""
+    session = session_of(request, name)
+    listed = queries.runs_page(session.workspace_id, session=session).runs
+    live = next((one for one in listed if one.state in Run.LIVE), None)
+    context = {
+        **_versions_context(request, session, live),
+        "run": None,
+        "earlier": [telling.Row(one) for one in listed],
+    }
+    return render(request, "compaction/run.html", context)
+
+
+@never_cache
+@require_GET
+def runs_of_all(request: HttpRequest) -> HttpResponse:
+    """The runs of every session of the workspace, newest first."""
+    workspace = cast(Request, request).workspace
+    if workspace is None:
+        raise Http404
+    before = request.GET.get("before", "")
+    page = queries.runs_page(workspace, before=int(before) if before.isdecimal() and len(before) < 12 else None)
+    context = {"runs": [telling.Row(one) for one in page.runs], "older": page.next}
+    return render(request, "compaction/runs.html", context)
+
+
+@require_POST
+@operators_only
+def cancel(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
+    """Ask a run to stop. One that has ended already is simply shown."""
+    session = session_of(request, name)
+    row = _run_of(session, run_id)
+    try:
+        runs.cancel(row.pk)
+    except Refused:
+        pass  # it ended in the meantime: its page says how
+    return redirect("compaction:run", session.pk, row.pk)
+
+
+def _run_of(session: Session, run_id: int) -> Run:
+    try:
+        row = queries.run_in(session.workspace_id, run_id)
+    except Run.DoesNotExist:
+        raise Http404 from None
+    if row.session_id != session.pk:
+        raise Http404
+    return row
+
+
+def _may_act(request: HttpRequest) -> bool:
+    member = cast(Request, request).membership
+    return member is not None and member.role in ("operator", "admin")
