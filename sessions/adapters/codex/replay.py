@@ -19,6 +19,12 @@ from sessions.ranges import Ranges
 _MARKS = frozenset({"start", "end", "abort", "context", "user"})
 
 
+def mark_of(link: Link) -> str:
+    """What the line is to a replay; "" for most."""
+    mark = link.facts.get("mark")
+    return mark if isinstance(mark, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Inserted:
     """An item of the view that no entry gives. `after`: the seq it stands behind, for good."""
@@ -55,7 +61,7 @@ class Replay:
     def line(self, at: int) -> None:
         """Take in the line at place `at`."""
         link = self.links[at]
-        mark = link.facts.get("mark")
+        mark = mark_of(link)
         self.gone, self.back, self.rebuilt = [], [], False
         if mark == "compaction":
             self._compaction(at)
@@ -63,7 +69,7 @@ class Replay:
             self._rollback(at)
         elif mark in _MARKS:
             turn = link.facts.get("turn")
-            self.segments.add(Mark(str(mark), at, turn if isinstance(turn, str) else None), self.base)
+            self.segments.add(Mark(mark, at, turn if isinstance(turn, str) else None), self.base)
         elif link.sent:
             if link.facts.get("user"):
                 self.segments.add(Mark("user", at), self.base)
@@ -153,7 +159,7 @@ class Replay:
         self.base = base
         for at in range(base + 1, upto + 1):
             link = self.links[at]
-            mark = link.facts.get("mark")
+            mark = mark_of(link)
             if at in self.dead:
                 continue
             if mark == "compaction":
