@@ -76,6 +76,11 @@ class Ghost:
     blocks: tuple[Any, ...] | None = None
     more_after: int | None = None
 
+    @property
+    def left(self) -> int:
+        """Records behind those shown."""
+        return 0 if self.more_after is None else self.band.stop - 1 - self.more_after
+
 
 @dataclass(frozen=True, slots=True)
 class Added:

@@ -11,7 +11,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
+
+from sessions.ansi import plain
+from sessions.ansi import visible as written_out
+from sessions.ghosts import Band, Maker
+
+LIVE = timedelta(minutes=2)  # since the last step: a session younger than this is running
 
 register = template.Library()
 
@@ -37,7 +43,7 @@ def nav_link(context: template.Context, name: str, words: str, *also: str) -> Sa
         return SafeString("")
     match = getattr(context.get("request"), "resolver_match", None)
     here = match is not None and match.view_name in (name, *also)
-    return format_html('<a href="{}"{}>{}</a>', href, format_html(' aria-current="page"') if here else "", words)
+    return format_html('<a href="{}"{}>{}</a>', href, SafeString(' aria-current="page"' if here else ""), words)
 
 
 @register.simple_tag
@@ -159,6 +165,101 @@ def clock(value: datetime | None) -> str:
 def clock_exact(value: datetime | None) -> str:
     """A time of day to the second: 15:49:31."""
     return UNKNOWN if value is None else f"{timezone.localtime(value):%H:%M:%S}"
+
+
+@register.filter
+def visible(value: Any) -> str:
+    """A name out of a session on one line: no control characters, reordering ones written out. Escaped by the template as ever."""
+    return written_out(plain(str(value or ""))).replace("\n", " ")
+
+
+@register.filter
+def live(value: datetime | None) -> bool:
+    """Whether a session with its last step then is running."""
+    return value is not None and timezone.now() - value < LIVE
+
+
+@register.filter
+def release(value: str) -> str:
+    """An agent's version as a tag shows it: 2.1 of 2.1.332."""
+    return ".".join(value.split(".")[:2])
+
+
+@register.filter
+def inequality(reason: str) -> str:
+    """The two numbers of a forecast's reason, without the rule in brackets."""
+    return reason.partition(" (")[0]
+
+
+@register.filter
+def words(value: str) -> str:
+    """An id of ours as words: in_progress becomes "in progress"."""
+    return value.replace("_", " ")
+
+
+@register.filter
+def minus(value: int, other: int | None) -> int:
+    return value - (other or 0)
+
+
+@register.filter
+def plus(value: int, other: int | None) -> int:
+    return value + (other or 0)
+
+
+@register.filter
+def rest(share: float) -> float:
+    """What a share of a bar leaves of it, in per cent."""
+    return round(100 - share, 1)
+
+
+@register.filter
+def visible_lines(value: Any) -> str:
+    """As `visible`, with its lines kept."""
+    return written_out(plain(str(value or "")))
+
+
+@register.filter
+def band_words(maker: Maker, band: Band) -> str:
+    """What became of a band's entries: "Folded by compaction 2"."""
+    if band.fold is not None and maker.kind == "microcompaction":
+        return _("Cleared")
+    match band.nature:
+        case "folded":
+            return _("Folded by compaction %(n)s") % {"n": band.fold}
+        case "rolled back":
+            return _("Rolled back")
+        case "branch":
+            return _("Branch not taken")
+        case _:
+            return _("No longer sent")
+
+
+_INSERTED = {
+    "summary": gettext_noop("Summary"),
+    "file": gettext_noop("File, put in again"),
+    "skill": gettext_noop("Skill, put in again"),
+    "plan": gettext_noop("Plan"),
+    "memory": gettext_noop("Memory"),
+    "notice": gettext_noop("Notice"),
+    "message": gettext_noop("Message of the new history"),
+}
+
+
+@register.filter
+def insertion_words(kind: str) -> str:
+    return _(_INSERTED.get(kind, kind))
+
+
+@register.simple_tag
+def get(mapping: Any, key: Any) -> Any:
+    """The value of a key that stands in a variable; "" where there is none."""
+    return (mapping or {}).get(key, "")
+
+
+@register.filter
+def negated(value: int) -> int:
+    return -value
 
 
 @register.filter

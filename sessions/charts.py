@@ -1,0 +1,398 @@
+"""Figures as geometry: the context meter, the sparkline of a list, the strip map, the series of the token chart. Pure.
+
+Templates draw these numbers as SVG attributes; no style is written inline. Horizontal places are per cent of the whole width, so that
+a drawing is as wide as its column and its text keeps its size.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessions.ranges import Ranges
+
+MERGED = 600  # bars of a chart: more steps are merged into the largest of each stretch
+
+# -- the context meter ------------------------------------------------------------------------------------------------
+
+LETTER = 6.3  # pixels that a letter of 11 px takes, on average
+BAR = 940  # pixels the bar has on a wide page: what labels are kept apart by
+LEGEND = 52.0  # per cent below the bar that the legend takes from the left
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    name: str  # cached, fresh, output, estimate
+    label: str
+    tokens: int
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A threshold on the bar. `side`: above, below, or "" where no label fits (the list under the bar has it all)."""
+
+    name: str
+    label: str
+    rule: str
+    tokens: int
+    x: float
+    side: str = ""
+    anchor: str = "end"
+    signal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """`scale`: tokens that the whole bar stands for; `known`: whether that is the total window."""
+
+    segments: tuple[Segment, ...]
+    ticks: tuple[Tick, ...]
+    scale: int
+    known: bool
+    used: int | None
+
+
+def meter(
+    parts: Sequence[tuple[str, str, int]], thresholds: Sequence[tuple[str, str, str, int]], total: int | None
+) -> Meter:
+    """`parts`: name, label and tokens of what is used, from the left. `thresholds`: name, label, rule, tokens, in order of tokens."""
+    used = sum(tokens for _, _, tokens in parts)
+    scale = max([total or 0, used, *(tokens for _, _, _, tokens in thresholds)]) or 1
+    if total is None and not thresholds:
+        scale = max(used * 5 // 4, 1)
+    segments: list[Segment] = []
+    at = 0
+    for name, label, tokens in parts:
+        segments.append(Segment(name, label, tokens, _share(at, scale), _share(tokens, scale)))
+        at += tokens
+    return Meter(tuple(segments), _labelled(thresholds, scale), scale, total is not None, used if parts else None)
+
+
+def _share(tokens: float, scale: int) -> float:
+    return round(min(100.0, tokens * 100 / scale), 3)
+
+
+def _labelled(thresholds: Sequence[tuple[str, str, str, int]], scale: int) -> tuple[Tick, ...]:
+    taken: dict[str, list[tuple[float, float]]] = {"above": [(0.0, 9.0)], "below": [(0.0, LEGEND)]}
+    places: dict[str, tuple[str, str]] = {}
+    # Compaction first: it is what a reader looks for.
+    for name, label, rule, tokens in sorted(thresholds, key=lambda one: one[0] != "compaction"):
+        x = _share(tokens, scale)
+        for side, anchor in _preferred(name):
+            long = max(len(f"{tokens:,} {label}"), len(rule)) if side == "above" else len(f"{tokens:,} {label} {rule}")
+            width = long * LETTER * 100 / BAR
+            span = (x - width - 0.6, x + 0.2) if anchor == "end" else (x - 0.2, x + width + 0.6)
+            if span[0] < 0 or span[1] > 101 or any(span[0] < b and a < span[1] for a, b in taken[side]):
+                continue
+            taken[side].append(span)
+            places[name] = (side, anchor)
+            break
+    return tuple(
+        Tick(
+            name,
+            label,
+            rule,
+            tokens,
+            _share(tokens, scale),
+            *places.get(name, ("", "end")),
+            signal=name == "compaction",
+        )
+        for name, label, rule, tokens in thresholds
+    )
+
+
+def _preferred(name: str) -> tuple[tuple[str, str], ...]:
+    if name == "compaction":
+        return (("above", "end"), ("below", "end"), ("above", "start"))
+    if name == "block":
+        return (("below", "end"), ("below", "start"), ("above", "start"), ("above", "end"))
+    if name == "total":
+        return (("above", "end"), ("below", "end"))
+    return (("above", "start"), ("above", "end"), ("below", "start"), ("below", "end"))
+
+
+# -- shares: small bars -----------------------------------------------------------------------------------------------
+
+
+def shares(amounts: Sequence[tuple[str, int]]) -> list[tuple[str, float, float]]:
+    """Name, x and width in per cent of each amount in one bar; those of nothing are left out."""
+    total = sum(amount for _, amount in amounts)
+    out: list[tuple[str, float, float]] = []
+    at = 0.0
+    for name, amount in amounts:
+        if amount and total:
+            width = amount * 100 / total
+            out.append((name, round(at, 2), round(width, 2)))
+            at += width
+    return out
+
+
+# -- the sparkline ----------------------------------------------------------------------------------------------------
+
+SPARK_WIDTH, SPARK_HEIGHT = 148, 34
+SPARK_POINTS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """Context per step: `line` and `area` are paths, `threshold` its height in pixels or None, `drops` the places of compactions."""
+
+    line: str
+    area: str
+    threshold: float | None
+    drops: tuple[float, ...]
+    end: tuple[float, float]
+
+
+def spark(values: Sequence[int], threshold: int | None, drops: Sequence[float] = ()) -> Spark | None:
+    """`drops`: places of compactions as shares of the way, 0 to 1. None where there are no values."""
+    if not values:
+        return None
+    foot, head = SPARK_HEIGHT - 5, 6
+    top = max([*values, threshold or 0]) or 1
+
+    def y(value: int) -> float:
+        return round(foot - (foot - head) * value / top, 1)
+
+    step = (SPARK_WIDTH - 6) / max(1, len(values) - 1)
+    points = [(round(i * step, 1), y(value)) for i, value in enumerate(values)]
+    if len(points) == 1:
+        points.append((SPARK_WIDTH - 6, points[0][1]))
+    line = "M" + "L".join(f"{x} {at}" for x, at in points)
+    return Spark(
+        line,
+        f"{line}L{points[-1][0]} {foot}L0 {foot}Z",
+        None if not threshold else y(threshold),
+        tuple(round(drop * (SPARK_WIDTH - 6), 1) for drop in drops),
+        points[-1],
+    )
+
+
+def sample(count: int, points: int = SPARK_POINTS) -> list[int]:
+    """At most `points` numbers from 1 to `count`, evenly spread, first and last among them."""
+    if count <= points:
+        return list(range(1, count + 1))
+    return sorted({1 + round(i * (count - 1) / (points - 1)) for i in range(points)})
+
+
+# -- the strip map ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A rectangle of a strip, in per cent of its width. `fate`: kept, masked, folded, ghost."""
+
+    fate: str
+    x: float
+    width: float
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    marks: tuple[Mark, ...]
+    pins: tuple[float, ...] = ()
+    again: tuple[float, ...] = ()
+    turns: tuple[tuple[int, float, float], ...] = ()
+
+
+def strip(
+    total: int,
+    fates: Mapping[str, Ranges],
+    *,
+    pins: Sequence[int] = (),
+    again: Sequence[int] = (),
+    turns: Sequence[tuple[int, int]] = (),
+) -> Strip:
+    """A whole session, entry by entry. `fates`: masked, folded, ghost; the rest is kept. `turns`: turn and its first entry, in order."""
+    whole = max(1, total)
+    spans: list[tuple[int, int, str]] = []
+    for fate in ("ghost", "folded", "masked"):
+        spans.extend(
+            (start, min(stop, total), fate) for start, stop in fates.get(fate, Ranges()).spans if start < total
+        )
+    spans.sort()
+    marks: list[Mark] = []
+    at = 0
+    for start, stop, fate in spans:
+        if start > at:
+            marks.append(_mark("kept", at, start, whole))
+        if stop > max(at, start):
+            marks.append(_mark(fate, max(at, start), stop, whole))
+        at = max(at, stop)
+    if at < total:
+        marks.append(_mark("kept", at, total, whole))
+    ends = [first for _, first in turns[1:]] + [total]
+    return Strip(
+        tuple(_merged(marks)),
+        tuple(_share(pin, whole) for pin in pins),
+        tuple(_share(place, whole) for place in again),
+        tuple(
+            (turn, _share(first, whole), _share(end - first, whole))
+            for (turn, first), end in zip(turns, ends, strict=True)
+        ),
+    )
+
+
+def _mark(fate: str, start: int, stop: int, whole: int) -> Mark:
+    return Mark(fate, _share(start, whole), max(0.05, _share(stop - start, whole)), start, stop - 1)
+
+
+def _merged(marks: Sequence[Mark]) -> list[Mark]:
+    """Neighbours of one fate as one; with thousands of slivers, those under a tenth of a pixel go with what is before them."""
+    out: list[Mark] = []
+    for mark in marks:
+        last = out[-1] if out else None
+        if last is not None and (last.fate == mark.fate or (len(marks) > 2 * MERGED and mark.width < 0.06)):
+            out[-1] = Mark(last.fate, last.x, round(mark.x + mark.width - last.x, 3), last.first, mark.last)
+        else:
+            out.append(mark)
+    return out
+
+
+# -- the token chart --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One step, or the largest of several. None: the agent records no figure."""
+
+    n: int
+    turn: int | None
+    seq: int
+    cached: int
+    fresh: int
+    output: int
+    estimated: bool = False
+    steps: int = 1
+
+    @property
+    def total(self) -> int:
+        return self.cached + self.fresh + self.output
+
+
+def bars(rows: Sequence[tuple[Any, ...]]) -> tuple[list[Bar], int]:
+    """Bars of `queries.series` rows that have usage, and how many steps stand in one bar at most.
+
+    Merged, a bar shows the step with the largest context of its stretch: what nearly overflowed must not average away.
+    """
+    out: list[Bar] = []
+    for n, turn, seq, _model, _at, fresh, cache_read, cache_write, output, total, estimated, _copied in rows:
+        if fresh is None and cache_read is None and cache_write is None and total is None:
+            continue
+        cached = cache_read or 0
+        new = (fresh or 0) + (cache_write or 0)
+        if total is not None and fresh is None and cache_read is None:
+            new = max(0, total - (output or 0))
+        out.append(Bar(n, turn, seq, cached, new, output or 0, estimated))
+    each = -(-len(out) // MERGED) if len(out) > MERGED else 1
+    if each == 1:
+        return out, 1
+    merged: list[Bar] = []
+    for at in range(0, len(out), each):
+        group = out[at : at + each]
+        top = max(group, key=lambda bar: bar.total)
+        merged.append(
+            Bar(
+                top.n, top.turn, top.seq, top.cached, top.fresh, top.output, any(b.estimated for b in group), len(group)
+            )
+        )
+    return merged, each
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A compaction in the chart: between the bars `at - 1` and `at`. Tokens of the prompt before and after."""
+
+    number: int
+    at: int
+    label: str
+    version: int
+    seq: int
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """Bars `first` to `last` that were rolled back or left."""
+
+    first: int
+    last: int
+    label: str
+
+
+@dataclass(slots=True)
+class Chart:
+    bars: list[Bar]
+    each: int
+    steps: int
+    turns: list[tuple[int, int, int]]
+    flags: list[Flag] = field(default_factory=list)
+    rolled: list[Rolled] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Columns, as the script of the chart takes them; places are indexes of bars."""
+        return {
+            "n": [bar.n for bar in self.bars],
+            "turn": [bar.turn for bar in self.bars],
+            "seq": [bar.seq for bar in self.bars],
+            "cached": [bar.cached for bar in self.bars],
+            "fresh": [bar.fresh for bar in self.bars],
+            "output": [bar.output for bar in self.bars],
+            "estimated": [n for n, bar in enumerate(self.bars) if bar.estimated],
+            "each": self.each,
+            "steps": self.steps,
+            "turns": self.turns,
+            "flags": [
+                {
+                    "number": f.number,
+                    "at": f.at,
+                    "label": f.label,
+                    "version": f.version,
+                    "seq": f.seq,
+                    "before": f.before,
+                    "after": f.after,
+                }
+                for f in self.flags
+            ],
+            "rolled": [{"first": r.first, "last": r.last, "label": r.label} for r in self.rolled],
+        }
+
+
+def chart(
+    rows: Sequence[tuple[Any, ...]],
+    compactions: Sequence[tuple[int, str, int, int | None, int | None]],
+    gone: Sequence[tuple[int, int, str]],
+) -> Chart:
+    """`compactions`: version, label, the last entry before it, and tokens before and after where the record says them; `gone`: first
+    and last entry of what was rolled back, with its label."""
+    drawn, each = bars(rows)
+    seqs = [bar.seq for bar in drawn]
+    flags: list[Flag] = []
+    for number, (version, label, at_seq, before, after) in enumerate(compactions, start=1):
+        at = bisect_right(seqs, at_seq)
+        if before is None and at > 0:
+            before = drawn[at - 1].total
+        if after is None and at < len(drawn):
+            after = drawn[at].cached + drawn[at].fresh
+        flags.append(Flag(number, at, label, version, at_seq, before, after))
+    rolled: list[Rolled] = []
+    for start, stop, label in gone:
+        first, last = bisect_right(seqs, start - 1), bisect_right(seqs, stop) - 1
+        if first <= last:
+            rolled.append(Rolled(first, last, label))
+    turns: list[tuple[int, int, int]] = []
+    for at, bar in enumerate(drawn):
+        if bar.turn is None:
+            continue
+        if turns and turns[-1][0] == bar.turn:
+            turns[-1] = (bar.turn, turns[-1][1], at)
+        else:
+            turns.append((bar.turn, at, at))
+    return Chart(drawn, each, len(rows), turns, flags, rolled)

@@ -1,0 +1,35 @@
+"""The addresses of recorded sessions. Every fragment has its own and works as a whole page."""
+
+from django.urls import path
+
+from sessions import verbs, views
+
+app_name = "sessions"
+
+urlpatterns = [
+    path("", views.session_list, name="list"),
+    path("s/<str:name>", views.session, name="session"),
+    path("s/<str:name>/entries", views.entries, name="entries"),
+    path("s/<str:name>/records", views.records, name="records"),
+    path("s/<str:name>/e/<int:seq>", views.entry, name="entry"),
+    path("s/<str:name>/e/<int:seq>/raw", views.raw, name="raw"),
+    path("s/<str:name>/inspect/<int:seq>", views.inspect, name="inspect"),
+    path("s/<str:name>/turns", views.turns, name="turns"),
+    path("s/<str:name>/turns/<int:turn>", views.turn, name="turn"),
+    path("s/<str:name>/folds/<int:number>", views.fold, name="fold"),
+    path("s/<str:name>/folds/<int:number>/figures", views.fold_figures, name="fold-figures"),
+    path("s/<str:name>/insertions/<int:version>/<int:position>", views.insertion, name="insertion"),
+    path("s/<str:name>/meter", views.meter, name="meter"),
+    path("s/<str:name>/steps", views.steps, name="steps"),
+    path("s/<str:name>/steps.json", views.steps_json, name="steps-json"),
+    path("s/<str:name>/goals", views.goals, name="goals"),
+    path("s/<str:name>/versions", views.versions, name="versions"),
+    path("s/<str:name>/since", views.since, name="since"),
+    path("s/<str:name>/source", views.source, name="source"),
+    path("s/<str:name>/undo", verbs.undo, name="undo"),
+    path("s/<str:name>/redo", verbs.redo, name="redo"),
+    path("s/<str:name>/head", verbs.head, name="head"),
+    path("s/<str:name>/rollback", verbs.rollback, name="rollback"),
+    path("s/<str:name>/restore", verbs.restore, name="restore"),
+    path("s/<str:name>/pin", verbs.pin, name="pin"),
+]

@@ -1,0 +1,154 @@
+"""The pages' verbs: undo, redo, make head, roll back, restore, pin. Each checks the base version it was asked on, acts, and says what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from sessions import restoring, versions
+from sessions.http import operators_only, session_of
+from sessions.models import Pin, Session
+from sessions.versions import Moved, Refused
+
+
+def _asked(
+    request: HttpRequest, session: Session, act: Callable[[], Moved], words: Callable[[Moved], str]
+) -> HttpResponse:
+    """Carry out a verb; answer with the session's page, or with the refusal in its place."""
+    try:
+        _same_base(request, session)
+        moved = act()
+    except Refused as refused:
+        return _refusal(request, session, refused)
+    said = words(moved)
+    if moved.kept:
+        said += " " + _("%(n)s entries that came later stay visible.") % {"n": f"{moved.kept:,}"}
+    messages.success(request, " ".join([said, *(f"{note[:1].upper()}{note[1:]}." for note in moved.notes)]))
+    return _to(request, reverse("sessions:session", args=[session.pk]))
+
+
+def _same_base(request: HttpRequest, session: Session) -> None:
+    """Refuse where the page stood on another version than the one in force: what was asked meant that one."""
+    base = request.POST.get("base", "")
+    current = session.current
+    if base.isdigit() and current is not None and int(base) != current.n:
+        raise Refused(
+            "head_moved",
+            _("This page stood on v%(base)s; the head is v%(now)s by now. Nothing was changed.")
+            % {"base": base, "now": current.n},
+        )
+
+
+def _to(request: HttpRequest, address: str) -> HttpResponse:
+    if getattr(request, "htmx", None):
+        return HttpResponseClientRedirect(address)
+    return redirect(address)
+
+
+def _refusal(request: HttpRequest, session: Session, refused: Refused) -> HttpResponse:
+    template = "sessions/refused.html#refusal" if getattr(request, "htmx", None) else "sessions/refused.html"
+    return render(request, template, {"session": session, "refused": refused}, status=409)
+
+
+@require_POST
+@operators_only
+def undo(request: HttpRequest, name: str) -> HttpResponse:
+    session = session_of(request, name)
+    return _asked(
+        request,
+        session,
+        lambda: versions.undo(session.pk, by=request.user),
+        lambda moved: (
+            _("Undone: the head is v%(now)s again, as it was before v%(was)s.")
+            % {"now": moved.now.n, "was": moved.was.n}
+        ),
+    )
+
+
+@require_POST
+@operators_only
+def redo(request: HttpRequest, name: str) -> HttpResponse:
+    session = session_of(request, name)
+    return _asked(
+        request,
+        session,
+        lambda: versions.redo(session.pk, by=request.user),
+        lambda moved: _("Redone: the head is v%(now)s.") % {"now": moved.now.n},
+    )
+
+
+@require_POST
+@operators_only
+def head(request: HttpRequest, name: str) -> HttpResponse:
+    """Make another version the head."""
+    session = session_of(request, name)
+    wanted = request.POST.get("version", "")
+    return _asked(
+        request,
+        session,
+        lambda: versions.move_head(session.pk, int(wanted) if wanted.isdigit() else -1, by=request.user),
+        lambda moved: _("The head is v%(now)s.") % {"now": moved.now.n},
+    )
+
+
+@require_POST
+@operators_only
+def rollback(request: HttpRequest, name: str) -> HttpResponse:
+    """Hide everything after an entry or a turn."""
+    session = session_of(request, name)
+    entry, turn = request.POST.get("entry", ""), request.POST.get("turn", "")
+    return _asked(
+        request,
+        session,
+        lambda: versions.roll_back(
+            session.pk,
+            to_entry=int(entry) if entry.isdigit() else None,
+            to_turn=int(turn) if turn.isdigit() else None,
+            reason=request.POST.get("reason", "")[:500],
+            by=request.user,
+        ),
+        lambda moved: (
+            _("Rolled back: v%(now)s is the head. Undo brings v%(was)s back.")
+            % {"now": moved.now.n, "was": moved.was.n}
+        ),
+    )
+
+
+@require_POST
+@operators_only
+def restore(request: HttpRequest, name: str) -> HttpResponse:
+    """Bring back what one version took away."""
+    session = session_of(request, name)
+    made_by = request.POST.get("version", "")
+    return _asked(
+        request,
+        session,
+        lambda: restoring.restore(session.pk, taken_by=int(made_by) if made_by.isdigit() else -1, by=request.user),
+        lambda moved: (
+            _("Restored: v%(now)s is the head, with %(tokens)s tokens. Undo leads back to v%(was)s.")
+            % {"now": moved.now.n, "was": moved.was.n, "tokens": f"{moved.now.tokens or 0:,}"}
+        ),
+    )
+
+
+@require_POST
+@operators_only
+@transaction.atomic
+def pin(request: HttpRequest, name: str) -> HttpResponse:
+    """Pin an entry, or take its pin away. Answers with its inspector."""
+    session = session_of(request, name)
+    seq = request.POST.get("seq", "")
+    if not seq.isdigit() or int(seq) >= session.entries_count:
+        return _refusal(request, session, Refused("no_such_entry", _("There is no such entry; nothing was pinned.")))
+    found, made = Pin.objects.get_or_create(session=session, seq=int(seq), defaults={"by": request.user})
+    if not made:
+        found.delete()
+    return redirect("sessions:inspect", session.pk, int(seq))

@@ -1,0 +1,224 @@
+"""The reading pages: the list of sessions, one session, and every fragment of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_GET
+
+from sessions import listing, pages, queries, render
+from sessions.http import Request, number, page_or_partial, session_of
+from sessions.sourcebytes import record, stored
+
+RAW_SHOWN = 262_144  # bytes of a record that the inspector reads to show its beginning
+
+
+@require_GET
+def session_list(request: HttpRequest) -> HttpResponse:
+    """All sessions of the workspace, or those that match."""
+    asked = cast(Request, request)
+    if asked.workspace is None:
+        raise Http404
+    wanted = listing.Wanted.of(request.GET.dict())
+    found = listing.sessions_of(asked.workspace, wanted)
+    rows, more = listing.page_of(found, wanted)
+    agents, projects = listing.choices(asked.workspace)
+    everything = listing.Wanted(subs=True)
+    context = {
+        "wanted": wanted,
+        "rows": [pages.list_row(row) for row in listing.listed(rows)],
+        "after": listing.cursor_of(rows[-1]) if more else None,
+        "matches": found.count() if wanted.narrowed or not wanted.subs else None,
+        "total": listing.sessions_of(asked.workspace, everything).count(),
+        "agents": [(agent, pages.agent_label(agent)) for agent in agents],
+        "projects": projects,
+        "hidden_subs": 0 if wanted.subs else listing.sessions_of(asked.workspace, replace(wanted, subs=True)).count(),
+    }
+    partial = "more" if wanted.cursor is not None and request.headers.get("HX-Target") != "results" else "results"
+    return page_or_partial(asked, "sessions/list.html", partial, context)
+
+
+@require_GET
+def session(request: HttpRequest, name: str) -> HttpResponse:
+    """One session: meter, chart, goals, and the window of its transcript around the place asked for."""
+    found = session_of(request, name)
+    context = pages.session_page(found, request.GET, cast(Request, request))
+    return page_or_partial(cast(Request, request), "sessions/session.html", "reading", context)
+
+
+@require_GET
+def entries(request: HttpRequest, name: str) -> HttpResponse:
+    """A window of the transcript: `after` or `before` an entry, or around `at`."""
+    found = session_of(request, name)
+    context = pages.window_page(found, request.GET, cast(Request, request))
+    return page_or_partial(cast(Request, request), "sessions/entries.html", "window", context)
+
+
+@require_GET
+def records(request: HttpRequest, name: str) -> HttpResponse:
+    """Records without a line of their own, from `first` to `last`."""
+    found = session_of(request, name)
+    first = number(request, "first", 0, low=0) or 0
+    last = min(number(request, "last", first, low=0) or first, first + queries.RECORDS - 1)
+    rows = queries.rows_of(found, range(first, min(last + 1, found.entries_count)))
+    context = {
+        "session": found,
+        "records": [row for row in rows if not queries.shown(row)],
+        "first": first,
+        "last": last,
+    }
+    return page_or_partial(cast(Request, request), "sessions/records.html", "records", context)
+
+
+@require_GET
+def entry(request: HttpRequest, name: str, seq: int) -> HttpResponse:
+    """One entry, laid open (or, with `closed`, as its line)."""
+    found = session_of(request, name)
+    context = pages.entry_page(found, seq, request.GET)
+    return page_or_partial(cast(Request, request), "sessions/entry.html", "entry", context)
+
+
+@require_GET
+def raw(request: HttpRequest, name: str, seq: int) -> HttpResponse:
+    """The exact bytes of an entry's record, as a download that no browser renders."""
+    found = session_of(request, name)
+    row = queries.entry_of(found, seq)
+    if row is None:
+        raise Http404
+    return HttpResponse(
+        record(row.source, row.byte_offset, row.byte_length),
+        content_type="application/octet-stream",
+        headers={
+            "Content-Disposition": f'attachment; filename="entry-{seq}.json"',
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+@require_GET
+def source(request: HttpRequest, name: str) -> StreamingHttpResponse:
+    """The session's source, byte for byte as the agent wrote it."""
+    found = session_of(request, name)
+    return StreamingHttpResponse(
+        stored(found.source),
+        content_type="application/octet-stream",
+        headers={
+            "Content-Disposition": f'attachment; filename="{found.pk}.jsonl"',
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+@require_GET
+def inspect(request: HttpRequest, name: str, seq: int) -> HttpResponse:
+    """All about one entry: is it in the context, what it weighs by each meter, where it comes from, its record."""
+    found = session_of(request, name)
+    row = queries.entry_of(found, seq)
+    if row is None:
+        raise Http404
+    seen = queries.reading(found, number(request, "v", low=0))
+    context = pages.inspector(seen, row)
+    start = record(row.source, row.byte_offset, min(row.byte_length, RAW_SHOWN))
+    context["record"] = render.record(start.rstrip(b"\n"), limit=60_000 if request.GET.get("all") else 4_000)
+    context["all"] = bool(request.GET.get("all"))
+    return page_or_partial(cast(Request, request), "sessions/inspect.html", "inspect", context)
+
+
+@require_GET
+def turns(request: HttpRequest, name: str) -> HttpResponse:
+    """The outline: the prompts that open turns."""
+    found = session_of(request, name)
+    after = number(request, "after", 0, low=0) or 0
+    rows = queries.outline(found, after)
+    context = {"session": found, "turns": rows, "after": rows[-1].turn if len(rows) == 100 else None, "tab": "turns"}
+    return page_or_partial(cast(Request, request), "sessions/turns.html", "turns", context)
+
+
+@require_GET
+def turn(request: HttpRequest, name: str, turn: int) -> HttpResponse:
+    """The window that begins with a turn."""
+    found = session_of(request, name)
+    context = pages.window_page(found, {**request.GET.dict(), "at": f"t{turn}"}, cast(Request, request))
+    return page_or_partial(cast(Request, request), "sessions/entries.html", "window", context)
+
+
+@require_GET
+def fold(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    """A ghost, open: its entries from `after` on, or (with `closed`) its band alone."""
+    found = session_of(request, name)
+    context = pages.fold_page(found, number, request.GET)
+    partial = "more" if request.GET.get("after") else "ghost"
+    return page_or_partial(cast(Request, request), "sessions/fold.html", partial, context)
+
+
+@require_GET
+def fold_figures(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    """How many entries and tokens a ghost holds: counted when asked, since that takes as long as the ghost is."""
+    found = session_of(request, name)
+    context = pages.fold_figures(found, number, request.GET)
+    return page_or_partial(cast(Request, request), "sessions/fold.html", "figures", context)
+
+
+@require_GET
+def insertion(request: HttpRequest, name: str, version: int, position: int) -> HttpResponse:
+    """A text that a version put into the context, whole."""
+    found = session_of(request, name)
+    context = pages.insertion_page(found, version, position)
+    return page_or_partial(cast(Request, request), "sessions/insertion.html", "insertion", context)
+
+
+@require_GET
+def meter(request: HttpRequest, name: str) -> HttpResponse:
+    """What the context holds against the agent's own thresholds, and what happens next."""
+    found = session_of(request, name)
+    seen = queries.reading(found, number(request, "v", low=0))
+    return page_or_partial(
+        cast(Request, request), "sessions/meter.html", "meter", {"session": found, **pages.meter(seen)}
+    )
+
+
+@require_GET
+def steps(request: HttpRequest, name: str) -> HttpResponse:
+    """Every step as a table, by keyset."""
+    found = session_of(request, name)
+    rows = queries.steps_page(found, number(request, "after", 0, low=0) or 0)
+    context = {"session": found, "steps": rows, "after": rows[-1].n if len(rows) == 200 else None}
+    return page_or_partial(cast(Request, request), "sessions/steps.html", "steps", context)
+
+
+@require_GET
+def steps_json(request: HttpRequest, name: str) -> HttpResponse:
+    """The series of the token chart."""
+    found = session_of(request, name)
+    return JsonResponse(pages.chart(queries.reading(found, number(request, "v", low=0))))
+
+
+@require_GET
+def goals(request: HttpRequest, name: str) -> HttpResponse:
+    found = session_of(request, name)
+    context = {"session": found, **pages.goals(found), "tab": "goals"}
+    return page_or_partial(cast(Request, request), "sessions/goals.html", "goals", context)
+
+
+@require_GET
+def versions(request: HttpRequest, name: str) -> HttpResponse:
+    found = session_of(request, name)
+    context = pages.version_line(queries.reading(found, number(request, "v", low=0)), cast(Request, request))
+    return page_or_partial(cast(Request, request), "sessions/versions.html", "versions", context)
+
+
+@require_GET
+def since(request: HttpRequest, name: str) -> HttpResponse:
+    """How many entries came since entry `after`: 204 while there are none, so that nothing on the page moves."""
+    found = session_of(request, name)
+    after = number(request, "after", found.entries_count - 1)
+    fresh = found.entries_count - 1 - (after if after is not None else -1)
+    if fresh <= 0 and getattr(request, "htmx", None):
+        response = HttpResponse(status=204)
+        patch_vary_headers(response, ["HX-Request"])
+        return response
+    context: dict[str, Any] = {"session": found, "fresh": max(0, fresh), "after": after}
+    return page_or_partial(cast(Request, request), "sessions/since.html", "since", context)
