@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 UNREACHABLE = (BrokerError, psycopg.Error, OSError)  # what kombu and its pgmq transport raise where nobody answers
 
 
-@shared_task(name="compaction.execute")  # type: ignore[untyped-decorator] -- Celery carries no types
+@shared_task(name="compaction.execute")  # type: ignore[untyped-decorator]  # Celery carries no types
 def execute(run_id: int) -> None:
     """Carry a run out. May be delivered twice: the second does nothing."""
     runs.execute(run_id)
@@ -70,7 +70,7 @@ def _knock() -> None:
         psycopg.connect(settings.BROKER.conninfo).close()
 
 
-@worker_ready.connect  # type: ignore[untyped-decorator] -- as above
+@worker_ready.connect  # type: ignore[untyped-decorator]  # as above
 def _watch_over_runs(sender: Any, **kwargs: Any) -> None:
     """Every worker looks after the runs of all: at its start and then again and again, so that no other process has to."""
     sender.timer.call_repeatedly(progress.heartbeat_seconds(), _sweep_quietly)
