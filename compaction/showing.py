@@ -22,6 +22,7 @@ from compaction.runs import Previewed
 from compaction.strategies.base import Strategy
 from compaction.strips import percent
 from compaction.summary.template import NOTHING, TITLES, bullet
+from compaction.telling import sentence
 from sessions.gauge import window_of
 from sessions.meters import by_id
 from sessions.meters.tokens import counter
@@ -258,10 +259,11 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
     report = shown.to_json()
     base = previewed.base
     out.before, out.after = shown.tokens_before, shown.tokens_after if shown.lands else None
-    out.blocked = "" if shown.lands else shown.reason or _("Nothing would be done.")
+    out.blocked = "" if shown.lands else sentence(shown.reason) or _("Nothing would be done.")
     out.strip = _strip(session, report, tall=True)
     out.gauge = _gauge(session, report)
-    out.changes = _changes(report, str(base.version), f"v{out.next_version}", lands=shown.lands)
+    becomes = _("v{n}, if applied").format(n=out.next_version)
+    out.changes = _changes(report, _("{base}, the head").format(base=base.version), becomes, lands=shown.lands)
     out.retention = _retention(session, report)
     out.sections, out.summary_tokens, draft = _sections(shown)
     out.edited = choosing.edited_summary is not None
@@ -270,8 +272,7 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
     out.price = _("no model call")
     out.checks = [{"words": _(check["label"]), "ok": check["ok"], "detail": check["detail"]} for check in report["checks"]]
     # Files that do not come back stand with the files.
-    words = [word for word in report["warnings"] if not word.startswith("not brought back:")]
-    out.warnings = [word[:1].upper() + word[1:] + ("" if word.endswith(".") else ".") for word in words]
+    out.warnings = [sentence(word) for word in report["warnings"] if not word.startswith("not brought back:")]
     out.used = report["facts"].get("used", {})
     out.said = _said(report, shown)
     out.hidden = [
@@ -289,23 +290,23 @@ def report_of(session: Session, run: Run) -> Report | None:
     if not report or run.state in Run.LIVE:
         return None
     landed = run.version is not None
-    after = str(run.version) if landed else _("the version it would have made")
+    after = str(run.version) if landed else _("what it would have become")
     kept = _retention(session, report)
     lines = [Line(_("as previewed: same plan, same summary"))] if landed and run.plan_digest else []
     if kept is not None:
-        whole = [f"{row.words} {row.figure}" for row in kept.rows if not row.lost and row.words]
+        whole = [f"{row.words} {row.figure}" for row in kept.rows if not row.lost]
         lossy = [f"{row.words} {row.figure}" for row in kept.rows if row.lost]
         if whole:
             lines.append(Line(", ".join(whole)))
         if lossy:
             count = ngettext("{n} item lost", "{n} items lost", kept.lost_count).format(n=number(kept.lost_count))
             lines.append(Line(", ".join([*lossy, count]), bad=True))
-    lines += [
-        Line(_(check["label"]) + (f": {check['detail']}" if check["detail"] else ""), bad=not check["ok"])
-        for check in report["checks"]
-    ]
+    holds = [_(check["label"]) for check in report["checks"] if check["ok"]]
+    if holds:
+        lines.append(Line("; ".join(holds)))
+    lines += [Line(f"{_(check['label'])}: {check['detail']}", bad=True) for check in report["checks"] if not check["ok"]]
     return Report(
-        changes=_changes(report, str(run.base), after, lands=True),
+        changes=_changes(report, str(run.base), after, lands=True) if report["changes"] else [],
         kept=lines,
         retention=kept,
         strip=_strip(session, report),
@@ -372,6 +373,8 @@ def address(choosing: Choosing) -> str:
         pairs.append(("preset", choosing.preset))
     else:
         pairs += [(f"{forms.SET}{one.param.name}", one.text) for one in choosing.fields if one.text != ""]
+    if choosing.instructions:
+        pairs.append(("instructions", choosing.instructions))
     pairs += [("pin", str(seq)) for seq in choosing.pins]
     return urlencode(pairs)
 
@@ -525,14 +528,14 @@ def _changes(report: Mapping[str, Any], base: str, becomes: str, *, lands: bool)
         "files": _("files re-injected"),
         "other": _("other insertions"),
     }
-    rows = [Row(_("{base}, the head").format(base=base), tokens["before"])]
+    rows = [Row(base, tokens["before"])]
     for change in report["changes"]:
         count = None if change["what"] == "summary" else change["n"]
         rows.append(Row(words.get(change["what"], change["what"]), change["tokens"], count, delta=True))
     if not report["changes"]:
         rows.append(Row(_("nothing changes"), None))
     if lands:
-        rows.append(Row(_("{version}, if applied").format(version=becomes) if becomes[:1] == "v" and not report.get("done") else becomes, tokens["after"], total=True))
+        rows.append(Row(becomes, tokens["after"], total=True))
     return rows
 
 
@@ -677,7 +680,7 @@ def _cached_prefix(shown: Preview) -> int:
 
 def _said(report: Mapping[str, Any], shown: Preview) -> str:
     if shown.status not in LANDS:
-        return _("Previewed. Nothing would be done: {reason}").format(reason=shown.reason)
+        return _("Previewed. Nothing would be done: {reason}").format(reason=shown.reason or shown.status.value)
     losses = (report["retention"] or {}).get("losses_total", 0)
     return _("Previewed: {before} to {after} tokens, {losses} items lost.").format(
         before=number(shown.tokens_before), after=number(shown.tokens_after), losses=number(losses)

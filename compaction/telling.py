@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from compaction.models import Run
 from compaction.plan import Status
@@ -16,8 +15,6 @@ from compaction.strategies import strategies
 from compaction.strips import percent
 from sessions.templatetags.palimpsest import n as number
 from sessions.templatetags.palimpsest import span
-
-PHASES = ("snapshot", "plan", "files", "summary", "finish", "checks", "retention", "land")
 
 BAD = frozenset({Run.State.REFUSED, Run.State.FAILED})
 
@@ -134,7 +131,10 @@ def _elapsed(run: Run, seconds: float | None) -> str:
 
 
 def _phases(run: Run, log: Sequence[tuple[float, str, str]], seconds: float | None) -> list[Phase]:
-    """The steps of a run in order, each with how long it took: from its first line to the first of the next."""
+    """The steps of a run in order, each with how long it took: from its first line to the first of the next.
+
+    A step that was passed over (nothing to fold: no summary, no files) is not listed once a later one has begun.
+    """
     names = _names(run)
     starts: dict[str, float] = {}
     details: dict[str, str] = {}
@@ -143,28 +143,36 @@ def _phases(run: Run, log: Sequence[tuple[float, str, str]], seconds: float | No
         details[phase] = words
     seen = [phase for phase in names if phase in starts]
     out = []
-    for phase, name in names.items():
+    order = list(names)
+    reached = max((order.index(phase) for phase in seen), default=-1)
+    for place, (phase, name) in enumerate(names.items()):
+        if place < reached and phase not in starts:
+            continue
         state = "ahead"
         took: float | None = None
         if phase in starts:
-            rest = [starts[other] for other in seen if starts[other] > starts[phase]]
+            rest = [starts[other] for other in seen if order.index(other) > place]
             state = "done" if rest or run.state not in Run.LIVE else "now"
             end = min(rest) if rest else seconds
             took = None if end is None else max(0.0, end - starts[phase])
-        out.append(Phase(name, state, span(took) if took is not None else "", details.get(phase, "")))
+        out.append(Phase(name, state, _short(took), details.get(phase, "")))
     return out
 
 
+def _short(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return span(seconds) if seconds >= 0.05 else _("< 0.1 s")
+
+
 def _names(run: Run) -> dict[str, str]:
-    base = str(run.base)
     return {
-        "snapshot": _("Snapshot of {base}").format(base=base),
-        "plan": _("Plan"),
-        "files": _("Re-inject files"),
+        "snapshot": _("Snapshot of {base}").format(base=run.base),
+        "plan": _("Plan: {strategy}").format(strategy=label_of(run.strategy)),
+        "survey": _("Read what it holds"),
         "summary": _("Write the summary"),
-        "finish": _("Put it together"),
-        "checks": _("Checks"),
-        "retention": _("Retention report"),
+        "files": _("Re-inject files"),
+        "check": _("Checks and retention report"),
         "land": _("Move the head"),
     }
 
@@ -181,11 +189,17 @@ def _headline(run: Run) -> str:
 
 def _sentence(run: Run, until: str) -> str:
     if run.state != Run.State.COMPLETED:
-        return run.reason
+        return sentence(run.reason)
     head = ""
     if run.version is not None:
         head = _("It became {version}; undo leads back to {base}, hash for hash.").format(version=run.version, base=run.base)
     return " ".join(part for part in (until, head) if part)
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence: a capital at its beginning, a full stop at its end."""
+    words = words.strip()
+    return words and words[:1].upper() + words[1:] + ("" if words.endswith((".", "?", ":")) else ".")
 
 
 @dataclass(slots=True)
@@ -227,8 +241,6 @@ class Row:
         run = self.run
         if run.version is not None:
             return str(run.version)
-        return run.reason if len(run.reason) <= 120 else run.reason[:119].rstrip() + "…"
+        words = sentence(run.reason)
+        return words if len(words) <= 120 else words[:119].rstrip() + "…"
 
-
-def losses(count: int) -> str:
-    return ngettext("{count} item lost", "{count} items lost", count).format(count=number(count))

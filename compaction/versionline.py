@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compaction.models import Run
 from compaction.telling import label_of
+from sessions.measuring import measured
+from sessions.meters import DEFAULT, by_id
 from sessions.models import Session, Version
+
+MEASURED = 24  # newest versions whose tokens are summed anew; of older ones the figure stands that was taken when they were made
 
 
 LANE = 18  # pixels from one lane to the next
@@ -34,6 +38,7 @@ class Node:
     """One version on the line. `glyph`: head, made, native, undone. `lane`: 0 is the line the head stands on.
 
     `over`, `under`: places of strokes above and below the node, each with whether it is dashed; `arrives`: of branches that end in it.
+    `tokens`: of its context at its end, which is now for the head and else when the next version was made from it.
     """
 
     version: Version
@@ -45,6 +50,7 @@ class Node:
     over: tuple[Stroke, ...]
     under: tuple[Stroke, ...]
     arrives: tuple[Stroke, ...]
+    tokens: int | None = None
 
     @property
     def x(self) -> int:
@@ -90,6 +96,10 @@ def line(session: Session, live: Run | None = None) -> Line:
     redo = by_id.get(session.redo[-1]) if session.redo else None
     tip = by_id.get(session.redo[0]) if session.redo else head
     nodes = place(versions, head, tip if tip is not None and _descends(tip, head, by_id) else head, session.native_head_id)
+    nodes = tuple(
+        replace(node, tokens=_tokens(session, node.version, versions, node.current) if n < MEASURED else node.version.tokens)
+        for n, node in enumerate(nodes)
+    )
     undo = by_id.get(head.parent_id) if head is not None and head.parent_id is not None else None
     newest = versions[0].n if versions else -1
     label = label_of(live.strategy) if live is not None else ""
@@ -150,6 +160,14 @@ def place(
         )
         for version in versions
     )
+
+
+def _tokens(session: Session, version: Version, versions: Sequence[Version], current: bool) -> int | None:
+    ends = [other.at_seq for other in versions if other.parent_id == version.pk]
+    if not current and not ends:
+        return version.tokens
+    meter = by_id(DEFAULT)
+    return measured(session.pk, version, [meter], until_seq=None if current else max(ends))[meter.id]
 
 
 def _glyph(version: Version, head: Version | None, alive: set[int]) -> str:

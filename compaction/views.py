@@ -85,9 +85,12 @@ def _preview(
         "preview": page,
         "refusal": refusal,
         "blocked": _blocked(request, page, live),
-        "link": "?" + showing.address(choosing),
     }
-    return _answer(request, "compaction/compact.html", ("preview-part", "apply-part", "strategy-part"), context, status)
+    response = _answer(request, "compaction/compact.html", ("preview-part", "apply-part", "strategy-part"), context, status)
+    if request.method == "GET" and status == 200:
+        # What is seen can be linked to. Edited words are too long for an address: a preview of them comes by POST.
+        response["HX-Replace-Url"] = f"{context['here']}?{showing.address(choosing)}"
+    return response
 
 
 def _blocked(request: HttpRequest, page: showing.Page, live: Run | None) -> str:

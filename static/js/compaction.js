@@ -53,13 +53,14 @@
     if (detail.elt.id !== "choose" || !edited()) return;
     detail.verb = "post";
     detail.useUrlParams = false;
+    detail.headers["Content-Type"] = "application/x-www-form-urlencoded";
     detail.parameters.do = "preview";
     const draft = $("#apply [name=draft]");
     if (draft) detail.parameters.draft = draft.value;
     document.querySelectorAll("[data-section]").forEach((field) => { detail.parameters[field.name] = field.value; });
   });
   document.addEventListener("change", function (event) {
-    if (event.target.matches("[data-section]")) window.htmx.trigger($("#choose"), "change");
+    if (event.target.matches("[data-section]")) window.htmx.trigger($("#choose"), "input");
   });
 
   // Where the focus was in a list that came anew: the losses again, at the same place.
