@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sessions.adapters.base import Link, PartsOf
-from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace
+from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace, hidden_by
 from sessions.entries import Kind, Part, PartKind, Role
 from sessions.ranges import Ranges
 
@@ -16,16 +16,17 @@ CLEARED = "[Old tool result content cleared]"
 class Bodies:
     """Bodies that are sent instead of recorded ones, and stretches of the conversation collapsed into a summary."""
 
-    def __init__(self, parts_of: PartsOf) -> None:
+    def __init__(self, parts_of: PartsOf, links: Mapping[int, Link]) -> None:
         self._parts_of = parts_of
+        self._links = links
         self.replaced: dict[int, tuple[Part, ...]] = {}
         self._cleared: set[int] = set()
         self.collapses: list[tuple[int, int, int]] = []  # mark, first and last entry it stands for
 
-    def clear(self, ids: Iterable[str], links: Sequence[Link], view: Sequence[int]) -> int:
+    def clear(self, ids: Iterable[str], view: Sequence[int]) -> int:
         """Blank the results of these calls that are in view; how many there were."""
         before = set(self.replaced)
-        changed = self._change(dict.fromkeys(ids, CLEARED), links, view)
+        changed = self._change(dict.fromkeys(ids, CLEARED), view)
         self._cleared |= self.replaced.keys() - before
         return changed
 
@@ -36,21 +37,19 @@ class Bodies:
         cleared, self._cleared = self._cleared, set()
         return cleared
 
-    def swap(self, replacements: Iterable[Part], links: Sequence[Link], view: Sequence[int]) -> int:
+    def swap(self, replacements: Iterable[Part], view: Sequence[int]) -> int:
         """Put these texts in place of the results of their calls."""
         replacements = list(replacements)
         wanted = {part.call_id for part in replacements}
-        first = links[0].seq if links else 0
-        self._cleared -= {seq for seq in self._cleared if not wanted.isdisjoint(links[seq - first].call_ids)}
-        return self._change({part.call_id: part.text for part in replacements if part.call_id}, links, view)
+        self._cleared -= {seq for seq in self._cleared if not wanted.isdisjoint(self._links[seq].call_ids)}
+        return self._change({part.call_id: part.text for part in replacements if part.call_id}, view)
 
-    def _change(self, texts: dict[str, str], links: Sequence[Link], view: Sequence[int]) -> int:
+    def _change(self, texts: Mapping[str, str], view: Sequence[int]) -> int:
         if not texts:
             return 0
-        first = links[0].seq if links else 0
         changed = 0
         for seq in view:
-            link = links[seq - first]
+            link = self._links[seq]
             if link.kind is not Kind.TOOL_RESULT or texts.keys().isdisjoint(link.call_ids):
                 continue
             parts = self.replaced.get(seq) or self._parts_of(seq)
@@ -81,25 +80,27 @@ class Bodies:
         return out
 
 
-def edits_of(sent: Sequence[int], view: Sequence[int], bodies: Bodies, links: Sequence[Link], parts_of: PartsOf) -> tuple[Edit, ...]:
-    """The edits that make `view` of the entries `sent`: entries in file order stay, the others are hidden and inserted where they belong."""
-    first = links[0].seq if links else 0
-    sendable = set(sent)
-    stay = _rising([seq for seq in view if seq in sendable]) if any(seq not in sendable for seq in view) else _rising(view)
+def edits_of(
+    sent: Sequence[int], view: Sequence[int], bodies: Bodies, links: Mapping[int, Link], parts_of: PartsOf
+) -> tuple[Edit, ...]:
+    """The edits that make `view` of the entries `sent`, which is in order.
+
+    Entries in file order stay; what the agent sends out of it is hidden and inserted where it belongs.
+    """
+    stay = _rising([seq for seq in view if links[seq].sent])
     staying = set(stay)
-    hidden = _runs(sent, staying)
+    hidden = _gaps(sent, stay)
     out: list[Edit] = [Hide(hidden)] if hidden else []
-    for seq in stay:
-        body = bodies.replaced.get(seq)
-        if body is not None:
-            out.append(Replace(seq, body))
+    out += [Replace(seq, body) for seq, body in sorted(bodies.replaced.items()) if seq in staying]
+    if len(stay) == len(view):
+        return tuple(out)
     stretches = {mark: (start, stop + 1) for mark, start, stop in bodies.collapses}
     after = -1
     for seq in view:
         if seq in staying:
             after = seq
             continue
-        link = links[seq - first]
+        link = links[seq]
         summary = link.kind in (Kind.SUMMARY, Kind.COMPACTION)
         stands_for = hidden & Ranges.of([stretches.get(seq, (0, seq))]) if summary else Ranges()
         parts = bodies.replaced.get(seq) or parts_of(seq)
@@ -110,21 +111,39 @@ def edits_of(sent: Sequence[int], view: Sequence[int], bodies: Bodies, links: Se
     return tuple(out)
 
 
-def _runs(sent: Sequence[int], staying: set[int]) -> Ranges:
-    """The sent entries that do not stay, as few spans as can be."""
+def edits_without(edits: Sequence[Edit], gone: Iterable[int], sent: Sequence[int]) -> tuple[Edit, ...] | None:
+    """These edits with more entries hidden. None where that does not do: an insertion stood among what is gone."""
+    lost = sorted(gone)
+    if any(isinstance(edit, Insert) and edit.after >= lost[0] for edit in edits):
+        return None
     spans: list[tuple[int, int]] = []
-    start = stop = -1
-    for seq in sent:
-        if seq in staying:
-            if start >= 0:
-                spans.append((start, stop + 1))
-                start = -1
+    before = -2
+    for seq in lost:
+        at = bisect_left(sent, seq)
+        if spans and at == before + 1:
+            spans[-1] = (spans[-1][0], seq + 1)
+        else:
+            spans.append((seq, seq + 1))
+        before = at
+    hidden = hidden_by(edits) | Ranges.of(spans)
+    leaving = set(lost)
+    return (Hide(hidden), *(e for e in edits if not isinstance(e, Hide) and not (isinstance(e, Replace) and e.seq in leaving)))
+
+
+def _gaps(sent: Sequence[int], stay: Sequence[int]) -> Ranges:
+    """The sent entries that do not stay, as few spans as can be: one for each stretch between two that stay."""
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for seq in stay:
+        if at < len(sent) and sent[at] == seq:
+            at += 1
             continue
-        if start < 0:
-            start = seq
-        stop = seq
-    if start >= 0:
-        spans.append((start, stop + 1))
+        stop = bisect_left(sent, seq, at)
+        if stop > at:
+            spans.append((sent[at], sent[stop - 1] + 1))
+        at = stop + 1 if stop < len(sent) and sent[stop] == seq else stop
+    if at < len(sent):
+        spans.append((sent[at], sent[-1] + 1))
     return Ranges.of(spans)
 
 

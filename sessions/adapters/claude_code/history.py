@@ -1,20 +1,22 @@
 """The versions the agent itself made: compactions, shortened results, rewinds, other branches, and history lost silently.
 
-The transcript is followed in file order, as the agent lived it. Only where a record does not simply continue what went before is the
-tree walked. At the end the agent's own choice of a leaf on loading is applied, so that the last version is what it would send next.
+The transcript is followed in file order, as the agent lived it. `Spine` keeps the chain from the root to the newest words; only where a
+record does not simply continue it does the view change. At the end the agent's own choice of a leaf on loading is applied, so that the
+last version is what it would send next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sessions.adapters.base import Link, NativeVersion, PartsOf
-from sessions.adapters.claude_code.edits import Bodies, edits_of
-from sessions.adapters.claude_code.tree import NO_RELINK, Relink, Tree, Walk
+from sessions.adapters.claude_code.edits import Bodies, edits_of, edits_without
+from sessions.adapters.claude_code.tree import NO_RELINK, Relink, Spine, Tree, Walk, woven
+from sessions.contexts import Edit
 from sessions.entries import Facts, Kind
 
-_WALKED = 3_000_000  # nodes walked beyond which versions in the middle are left out; the last one is always made
+_WORK = 3_000_000  # steps of work beyond which versions in the middle are left out; the last one is always made
 _WHOLE_FILE = 5 * 1024 * 1024  # bytes above which the agent reads a file from its last boundary on
 
 
@@ -26,103 +28,107 @@ def native_versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> l
 
 class _Follower:
     def __init__(self, links: Sequence[Link], parts_of: PartsOf) -> None:
-        self.all = links
-        self.tree = Tree()
-        self.bodies = Bodies(parts_of)
+        self.links = links
         self.parts_of = parts_of
+        self.by_seq = {link.seq: link for link in links}
+        self.ids = {link.native_id for link in links if link.native_id}
+        self.tree = Tree()
+        self.spine = Spine(self.tree)
+        self.bodies = Bodies(parts_of, self.by_seq)
         self.sent: list[int] = []  # seq of every sent entry of the main conversation so far
         self.view: list[int] = []  # seq of what is sent now, in order
+        self.edits: tuple[Edit, ...] = ()
         self.versions: list[NativeVersion] = []
         self.tail = -1  # the last record of the tree
         self.talk = -1  # the last user or assistant record
-        self.loose = 0  # sent records since that are neither
+        self.hanging: list[int] = []  # sent records since that are neither
         self.boundary = -1
         self.relink: Relink = NO_RELINK
         self.waiting: Link | None = None  # a boundary whose summary has not come yet
-        self.retracted: set[str] = set()
         self.bookmark: Link | None = None
+        self.retracted: set[str] = set()
         self.walked = Walk([])
+        self.work = 0
         self.skipped = 0
-        self.known = {link.native_id for link in links if link.native_id}
-        self.big = sum(link.length for link in links) > _WHOLE_FILE
 
     def follow(self) -> list[NativeVersion]:
-        for link in self.all:
+        for link in self.links:
             if link.lane:
                 continue
+            if link.sent:
+                self.sent.append(link.seq)
             if "t" in link.facts:
                 self._record(link)
             else:
                 self._loose(link)
-            if link.sent:
-                self.sent.append(link.seq)
         self._settle()
         return self.versions
 
     # -- record by record ---------------------------------------------------------------------------------------------
 
     def _record(self, link: Link) -> None:
-        before_talk, began, loose = self.talk, self.tail >= 0, self.loose
         node = self.tree.add(link)
         if link.native_id or self.tail < 0 or not self.tree.links[self.tail].native_id:
             self.tail = node  # the agent does not go on from a record without an id
-        if self.tree.talks[node]:
-            self.talk, self.loose = node, 0
-        elif link.sent:
-            self.loose += 1
         if link.sent:
             self.view.append(link.seq)
+        talks = self.tree.talks[node]
         if "boundary" in link.facts:
-            self.boundary, self.waiting = node, link
-            self.bookmark = None
-            return
-        if self.waiting is not None and (link.kind is Kind.SUMMARY or self.tree.talks[node]):
+            self.boundary, self.waiting, self.bookmark = node, link, None
+        elif self.waiting is not None and talks:
             waiting, self.waiting = self.waiting, None
-            self._compacted(waiting, link)
-            return
+            self._compacted(waiting, link, node)
+        elif link.kind is Kind.SUMMARY and link.native_parent is None and len(self.view) > 1:
+            self.boundary, self.relink = node, NO_RELINK  # an older file: the summary is the only mark
+            self._compacted(link, link, node)
+        elif talks:
+            self._spoke(link, node)
+        elif link.sent:
+            self.hanging.append(node)
         if link.facts.get("micro"):
             self._shortened(link)
         if link.facts.get("retract"):
             self._retracted(link)
-        if link.kind is Kind.SUMMARY and link.native_parent is None and len(self.view) > 1:
-            self.boundary = node  # an older file: the summary is the only mark
-            self.relink = NO_RELINK
-            self._compacted(link, link)
-            return
-        if self.tree.talks[node] and began and not self._continues(node, before_talk, loose):
-            self._forked(link, node)
 
-    def _continues(self, node: int, talk: int, loose: int) -> bool:
-        """Whether the record surely leaves everything before it in view. False: the tree must be asked."""
-        tree = self.tree
-        wanted = tree.links[node].native_parent
-        parent = tree.index.get(wanted, -1) if wanted else -1
-        if parent < 0:
-            # Its parent may come later in the file; the end of the history sees to that.
-            return wanted is not None and wanted in self.known
-        above = tree.talk_above[parent]
-        if above == talk:
-            return tree.loose_above[parent] == loose
-        return loose == 0 and 0 <= above < node and talk >= 0 and tree.group[above] is not None and tree.group[above] == tree.group[talk]
+    def _spoke(self, link: Link, node: int) -> None:
+        """A record of the person or the assistant: see whether what stood before it still stands."""
+        self.talk = node
+        wanted = link.native_parent
+        if wanted and wanted not in self.tree.index and wanted in self.ids:
+            return  # its parent comes later in the file; the end of the history sees to that
+        hanging, self.hanging = self.hanging, []
+        lost = self.spine.advance(node, hanging, self.relink)
+        self.work += len(lost)
+        if lost:
+            gone = {self.tree.links[one].seq for one in lost if self.tree.links[one].sent}
+            if gone:
+                self._forked(link, gone)
 
-    def _forked(self, link: Link, node: int) -> None:
-        view = self._seen_from(node)
-        earlier = [seq for seq in view if seq < link.seq]
-        kind, label = self._break(bool(earlier))
+    def _forked(self, link: Link, gone: set[int]) -> None:
+        kept: list[int] = []
+        first = min(gone)
+        while self.view and (self.view[-1] >= first or self.view[-1] in gone):
+            seq = self.view.pop()
+            if seq not in gone:
+                kept.append(seq)
+        self.view.extend(reversed(kept))
+        earlier = self.view[-2] if len(self.view) > 1 else None
+        kind, label = self._break(self.spine.phantom, bool(earlier is not None))
         if kind == "branch" and (link.opens_turn or link.kind is Kind.COMMAND):
             kind, label = "rewind", "Rewound: a new message took up an earlier point"
-        self._version(kind, link.seq, label, {"to": max(earlier)} if earlier else {}, view)
+        self._emit(kind, link.seq, label, {} if earlier is None else {"to": earlier}, gone)
 
-    def _break(self, keeps_some: bool) -> tuple[str, str]:
-        """How the chain walked last parts from what went before."""
-        if self.walked.phantom is not None:
+    @staticmethod
+    def _break(phantom: str | None, keeps_some: bool) -> tuple[str, str]:
+        """How a chain parts from what went before."""
+        if phantom is not None:
             return "cut", "Earlier history is lost to the agent: a record's parent is not in the file"
         if not keeps_some:
             return "cut", "The conversation begins anew: nothing before is linked to it"
         return "branch", "Another branch was taken"
 
-    def _compacted(self, mark: Link, summary: Link) -> None:
-        self.relink = self.tree.relink_of(self.boundary) if self.boundary >= 0 else NO_RELINK
+    def _compacted(self, mark: Link, summary: Link, node: int) -> None:
+        self.relink = self.tree.relink_of(self.boundary)
         raw = mark.facts.get("boundary")
         said = dict(raw.get("facts") or {}) if isinstance(raw, Mapping) else {}
         if summary.kind is Kind.SUMMARY:
@@ -135,13 +141,15 @@ class _Follower:
         detail = [str(said["trigger"])] if isinstance(said.get("trigger"), str) else []
         detail += [f"{tokens:,} tokens before"] if isinstance(tokens, int) else []
         label = "Compacted" + (f" ({', '.join(detail)})" if detail else "")
-        self._version("compaction", summary.seq, label, said, self._seen_from(self.tail), always=True)
+        self.talk, self.hanging = node, []
+        self.view = self._seen_from(node)
+        self.spine.start(self.walked.nodes)
+        self._emit("compaction", summary.seq, label, said)
 
     def _shortened(self, link: Link) -> None:
         micro = link.facts["micro"]
         said = dict(micro.get("facts") or {})
-        changed = self.bodies.clear(micro.get("ids") or (), self.all, self.view)
-        said["results"] = changed
+        said["results"] = self.bodies.clear(micro.get("ids") or (), self.view)
         saved = said.get("tokensSaved")
         label = "Old tool results cleared" + (f" ({saved:,} tokens saved)" if isinstance(saved, int) else "")
         self._emit("microcompaction", link.seq, label, said)
@@ -159,7 +167,7 @@ class _Follower:
         if "bookmark" in facts:
             self.bookmark = link
         elif facts.get("swap"):
-            changed = self.bodies.swap(self.parts_of(link.seq), self.all, self.view)
+            changed = self.bodies.swap(self.parts_of(link.seq), self.view)
             if changed:
                 self._emit("replacement", link.seq, "Tool results replaced by shorter ones", {"results": changed})
         elif "collapse" in facts:
@@ -168,10 +176,8 @@ class _Follower:
     def _collapsed(self, link: Link) -> None:
         collapse = link.facts["collapse"]
         ends = [self.tree.index.get(collapse.get(key) or "") for key in ("firstArchivedUuid", "lastArchivedUuid")]
-        if ends[0] is None or ends[1] is None:
-            return
-        first, last = (self.tree.links[node].seq for node in ends if node is not None)
-        view = self.bodies.collapse(link.seq, self.view, first, last)
+        first, last = (-1 if node is None else self.tree.links[node].seq for node in ends)
+        view = self.bodies.collapse(link.seq, self.view, first, last) if first >= 0 and last >= 0 else None
         if view is not None:
             self.view = view
             self._emit("replacement", link.seq, "A stretch of the conversation was collapsed into a summary", {})
@@ -179,7 +185,7 @@ class _Follower:
     # -- what is in view ----------------------------------------------------------------------------------------------
 
     def _seen_from(self, node: int, first: int = 0) -> list[int]:
-        """The entries sent when the conversation stands at `node`, in order."""
+        """The entries sent when the conversation stands at `node`, in order. Walks the whole chain."""
         tree, relink = self.tree, self.relink
         leaf = tree.talk_at_or_above(node, relink)
         if leaf < 0:
@@ -188,31 +194,24 @@ class _Follower:
         if relink.kept and leaf == relink.anchor:
             leaf = relink.kept[-1]  # nothing follows the compaction yet: the kept ones are the end
         self.walked = tree.walk(leaf, relink, first)
-        chain = self.walked.nodes
-        beside = tree.siblings(chain, relink, first)
-        hanging = tree.hangers_on(leaf, relink, first)
-        nodes = _woven(chain, beside)
+        nodes = woven(self.walked.nodes, tree.siblings(self.walked.nodes, relink, first))
         there = set(nodes)
-        nodes += [below for below in hanging if below not in there]
-        tree.visited += len(nodes)
+        nodes += [below for below in tree.hangers_on(leaf, relink, first) if below not in there]
+        self.work += len(nodes)
         gone = {tree.index[one] for one in self.retracted if one in tree.index}
-        out = [tree.links[at].seq for at in nodes if tree.links[at].sent and at not in gone]
-        return self.bodies.collapsed(out)
+        return self.bodies.collapsed([tree.links[at].seq for at in nodes if tree.links[at].sent and at not in gone])
 
-    def _version(self, kind: str, seq: int, label: str, said: Mapping[str, Any], view: list[int], *, always: bool = False) -> None:
-        if view == self.view and not always:
-            return
-        self.view = view
-        self._emit(kind, seq, label, said)
-
-    def _emit(self, kind: str, seq: int, label: str, said: Mapping[str, Any]) -> None:
-        """Record a version of the view as it stands. The entry being read counts as sent."""
-        if self.tree.visited > _WALKED:
+    def _emit(self, kind: str, seq: int, label: str, said: Mapping[str, Any], gone: Iterable[int] | None = None) -> None:
+        """Record a version of the view as it stands. `gone`: all that has left it since the last one, where that is known."""
+        if self.work > _WORK:
             self.skipped += 1
             return
-        self.tree.visited += len(self.view)
-        sent = self.sent if not self.view or (self.sent and self.sent[-1] >= max(self.view)) else [*self.sent, max(self.view)]
-        edits = edits_of(sent, self.view, self.bodies, self.all, self.parts_of)
+        edits = edits_without(self.edits, gone, self.sent) if gone is not None and not self.skipped else None
+        if edits is None:
+            edits = edits_of(self.sent, self.view, self.bodies, self.by_seq, self.parts_of)
+            self.work += len(self.view)
+        self.work += 2 * sum(len(edit.ranges.spans) for edit in edits[:1] if hasattr(edit, "ranges"))
+        self.edits = edits
         self.versions.append(NativeVersion(kind, seq, edits, label, dict(said)))
 
     # -- the end ------------------------------------------------------------------------------------------------------
@@ -222,19 +221,22 @@ class _Follower:
         if self.tail < 0:
             return
         leaf, by_bookmark = self._leaf()
-        first = self.boundary if self.big and self.boundary >= 0 and not self._preserves() else 0
+        first = self.boundary if self.boundary >= 0 and self._too_large() and not self._preserves() else 0
         view = self._seen_from(leaf, first) if leaf >= 0 else []
+        phantom = self.walked.phantom if leaf >= 0 else None
         cleared = self.bodies.forget_cleared()
+        self.work = 0
         if view == self.view and not self.skipped:
-            if cleared and not cleared.isdisjoint(view):
+            back = cleared.intersection(view)
+            if back:
                 label = "On resuming, the agent sends cleared tool results whole again"
-                self._emit("replacement", self.all[-1].seq, label, {"results": len(cleared.intersection(view))})
+                self._emit("replacement", self.links[-1].seq, label, {"results": len(back)})
             return
         kept = set(self.view).intersection(view)
         gone = set(self.view) - kept
-        last = max(gone) if gone else self.all[-1].seq
-        kind, label = self._break(bool(kept))
-        if first and self.walked.phantom is not None and self._seen_from(leaf) != view:
+        last = max(gone) if gone else self.links[-1].seq
+        kind, label = self._break(phantom, bool(kept))
+        if first and phantom is not None and self._seen_from(leaf) != view:
             label = "The file is larger than 5 MiB: the agent reads it from its last compaction on"
             last = max(last, self.tree.links[self.boundary].seq)
         elif by_bookmark and self.bookmark is not None:
@@ -243,8 +245,10 @@ class _Follower:
                 kind, label = "rewind", "The session was wound back to before its first message"
         said = {"versions_left_out": self.skipped} if self.skipped else {}
         self.view = view
-        self.tree.visited = 0
         self._emit(kind, max([last, *(version.at_seq for version in self.versions)]), label, said)
+
+    def _too_large(self) -> bool:
+        return sum(link.length for link in self.links) > _WHOLE_FILE
 
     def _preserves(self) -> bool:
         facts = self.tree.links[self.boundary].facts.get("boundary")
@@ -267,18 +271,3 @@ class _Follower:
         if above_tail and not (explicit and last_word):
             return tail, False
         return node, True
-
-
-def _woven(chain: list[int], beside: Mapping[int, list[int]]) -> list[int]:
-    """The chain with the siblings put in: in file order within every stretch in which the chain is in file order itself."""
-    if not beside:
-        return list(chain)
-    stretches: list[list[int]] = []
-    before = -1
-    for node in chain:
-        if node < before or not stretches:
-            stretches.append([])
-        stretches[-1].append(node)
-        stretches[-1].extend(beside.get(node, ()))
-        before = node
-    return [node for stretch in stretches for node in sorted(stretch)]

@@ -6,7 +6,7 @@ repaired to the nearest earlier record within five seconds; otherwise history en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,12 +54,10 @@ class Tree:
         self.index: dict[str, int] = {}
         self.talks: list[bool] = []  # user and assistant records
         self.talk_above: list[int] = []  # the nearest such record at or above, -1 for none
-        self.loose_above: list[int] = []  # sent records that are neither, between that one and this
         self.group: list[str | None] = []  # the answer a call, its siblings and its results belong to
         self.by_response: dict[str, list[int]] = {}
         self.results_of: dict[int, list[int]] = {}
         self.children: dict[int, list[int]] = {}
-        self.visited = 0  # nodes walked so far: what the work costs
 
     def add(self, link: Link) -> int:
         node = len(self.links)
@@ -70,8 +68,6 @@ class Tree:
         self.talks.append(talks)
         above = self.talk_above[parent] if parent >= 0 else -1
         self.talk_above.append(node if talks else above)
-        loose = self.loose_above[parent] if parent >= 0 and not talks else 0
-        self.loose_above.append(loose + (1 if link.sent and not talks else 0))
         self.group.append(self._group(node, link, letter, above))
         if letter == "a" and link.response_id:
             self.by_response.setdefault(link.response_id, []).append(node)
@@ -136,7 +132,6 @@ class Tree:
             if above == -2:
                 phantom = self.links[node].native_parent
             node = above
-        self.visited += len(out)
         out.reverse()
         return Walk(out, phantom)
 
@@ -213,3 +208,81 @@ class Tree:
             seen.add(at)
             at = self.parent(at, relink)
         return -1
+
+
+class Spine:
+    """The chain from the root to the newest words, kept up to date record by record. `phantom`: see `Walk`."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._chain: list[int] = []
+        self._place: dict[int, int] = {}
+        self.phantom: str | None = None
+
+    def start(self, chain: Iterable[int]) -> None:
+        """Take over a chain that was walked whole."""
+        self._chain = list(chain)
+        self._place = {node: at for at, node in enumerate(self._chain)}
+
+    def advance(self, node: int, hanging: Iterable[int], relink: Relink) -> set[int]:
+        """Move to `node`, the newest record that talks; the records that are no longer in view.
+
+        `hanging`: records since the last one that talks, which stay in view only if the way to `node` leads over them.
+        """
+        tree = self._tree
+        path: dict[int, None] = {node: None}
+        above = tree.parent(node, relink)
+        while above >= 0 and above not in self._place and above not in path:
+            path[above] = None
+            above = tree.parent(above, relink)
+        self.phantom = tree.links[next(reversed(path))].native_parent if above == -2 else None
+        start = self._place[above] + 1 if above in self._place else 0
+        cut = self._chain[start:]
+        for one in cut:
+            del self._place[one]
+        del self._chain[start:]
+        for one in reversed(path):
+            self._place[one] = len(self._chain)
+            self._chain.append(one)
+        lost = {one for one in hanging if one not in self._place}
+        if cut:
+            lost |= self._lost(cut, above, path)
+        return lost
+
+    def _lost(self, cut: Iterable[int], above: int, path: Iterable[int]) -> set[int]:
+        """What goes with the records that were cut off: they, the siblings of their answers, and those records' results.
+
+        An answer that the chain still touches keeps all its records, and their results.
+        """
+        tree = self._tree
+        touched = {tree.group[one] for one in path}
+        near = tree.talk_above[above] if above >= 0 else -1
+        touched.add(tree.group[near] if near >= 0 else None)
+        touched.discard(None)
+        lost: set[int] = set()
+        for one in cut:
+            group = tree.group[one]
+            if group in touched:
+                continue
+            lost.add(one)
+            for sibling in tree.by_response.get(group or "", ()):
+                lost.add(sibling)
+                lost.update(tree.results_of.get(sibling, ()))
+            if tree.talks[one]:
+                lost.update(tree.hangers_on(one))
+        return {one for one in lost if one not in self._place}
+
+
+def woven(chain: Sequence[int], beside: Mapping[int, Sequence[int]]) -> list[int]:
+    """The chain with the siblings put in: in file order within every stretch in which the chain is in file order itself."""
+    if not beside:
+        return list(chain)
+    stretches: list[list[int]] = []
+    before = -1
+    for node in chain:
+        if node < before or not stretches:
+            stretches.append([])
+        stretches[-1].append(node)
+        stretches[-1].extend(beside.get(node, ()))
+        before = node
+    return [node for stretch in stretches for node in sorted(stretch)]
