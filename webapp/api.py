@@ -17,7 +17,7 @@ api = NinjaAPI(
     title="Palimpsest",
     version="1",
     description="Sessions of coding agents: what the model saw, what it no longer sees, and how to take that back.",
-    auth=[SessionCookie(), Bearer()],
+    auth=[Bearer(), SessionCookie()],
     urls_namespace="api",
 )
 
