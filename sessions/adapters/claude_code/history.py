@@ -99,7 +99,9 @@ class _Follower:
         hanging, self.hanging = self.hanging, []
         lost = self.spine.advance(node, hanging, self.relink)
         self.work += len(lost)
-        if lost:
+        if self.spine.revived:
+            self._turned_back(link, node)
+        elif lost:
             gone = {self.tree.links[one].seq for one in lost if self.tree.links[one].sent}
             if gone:
                 self._forked(link, gone)
@@ -112,8 +114,24 @@ class _Follower:
             if seq not in gone:
                 kept.append(seq)
         self.view.extend(reversed(kept))
-        earlier = self.view[-2] if len(self.view) > 1 else None
-        kind, label = self._break(self.spine.phantom, bool(earlier is not None))
+        self._parted(link, self.spine.phantom, gone)
+
+    def _turned_back(self, link: Link, node: int) -> None:
+        """The record takes up something that had left the view already."""
+        if self.work > _WORK:
+            self.skipped += 1
+            return
+        before = self.view
+        self.view = self._seen_from(node)
+        floor = self.boundary if self.relink.kept else 0
+        self.spine.start(self.walked.nodes, floor, self.view)
+        self.work += len(self.tree.links) - floor
+        if self.view != before:
+            self._parted(link, self.walked.phantom, None)
+
+    def _parted(self, link: Link, phantom: str | None, gone: set[int] | None) -> None:
+        earlier = max((seq for seq in self.view[-400:] if seq < link.seq), default=None)
+        kind, label = self._break(phantom, earlier is not None)
         if kind == "branch" and (link.opens_turn or link.kind is Kind.COMMAND):
             kind, label = "rewind", "Rewound: a new message took up an earlier point"
         self._emit(kind, link.seq, label, {} if earlier is None else {"to": earlier}, gone)
@@ -143,7 +161,7 @@ class _Follower:
         label = "Compacted" + (f" ({', '.join(detail)})" if detail else "")
         self.talk, self.hanging = node, []
         self.view = self._seen_from(node)
-        self.spine.start(self.walked.nodes)
+        self.spine.start(self.walked.nodes, self.boundary, self.view)
         self._emit("compaction", summary.seq, label, said)
 
     def _shortened(self, link: Link) -> None:

@@ -82,9 +82,9 @@ class Tree:
     def _group(self, node: int, link: Link, letter: Any, above: int) -> str | None:
         if letter == "a":
             return link.response_id or f"#{node}"
-        if link.kind is Kind.TOOL_RESULT and above >= 0:
+        if link.kind is Kind.TOOL_RESULT and above >= 0 and self.links[above].facts.get("t") == "a":
             return self.group[above]
-        return None
+        return None  # a result chained on another result belongs to the chain alone
 
     def parent(self, node: int, relink: Relink = NO_RELINK) -> int:
         """The node above, progress records bridged; -1 at a root, -2 where the parent is nowhere and nothing is near enough."""
@@ -211,18 +211,28 @@ class Tree:
 
 
 class Spine:
-    """The chain from the root to the newest words, kept up to date record by record. `phantom`: see `Walk`."""
+    """The chain from the root to the newest words, kept up to date record by record.
+
+    `phantom`: see `Walk`. `revived`: the last move led over records that had left the view, so that the whole must be walked.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._chain: list[int] = []
         self._place: dict[int, int] = {}
+        self._floor = 0  # nothing before this is in view but what is on the chain
+        self._gone: set[int] = set()
         self.phantom: str | None = None
+        self.revived = False
 
-    def start(self, chain: Iterable[int]) -> None:
-        """Take over a chain that was walked whole."""
+    def start(self, chain: Iterable[int], floor: int, view: Iterable[int]) -> None:
+        """Take over a chain that was walked whole, and the seqs in view with it."""
         self._chain = list(chain)
         self._place = {node: at for at, node in enumerate(self._chain)}
+        self._floor = floor
+        seen = set(view)
+        links = self._tree.links
+        self._gone = {node for node in range(floor, len(links)) if links[node].sent and links[node].seq not in seen}
 
     def advance(self, node: int, hanging: Iterable[int], relink: Relink) -> set[int]:
         """Move to `node`, the newest record that talks; the records that are no longer in view.
@@ -236,6 +246,7 @@ class Spine:
             path[above] = None
             above = tree.parent(above, relink)
         self.phantom = tree.links[next(reversed(path))].native_parent if above == -2 else None
+        self.revived = any(one in self._gone or one < self._floor for one in path)
         start = self._place[above] + 1 if above in self._place else 0
         cut = self._chain[start:]
         for one in cut:
@@ -247,6 +258,7 @@ class Spine:
         lost = {one for one in hanging if one not in self._place}
         if cut:
             lost |= self._lost(cut, above, path)
+        self._gone |= lost
         return lost
 
     def _lost(self, cut: Iterable[int], above: int, path: Iterable[int]) -> set[int]:
