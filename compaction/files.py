@@ -71,7 +71,7 @@ def state_of(history: History, known: Known, budget: int, count: Count) -> FileS
     """The file within `budget` tokens, header included; None where there is no room for a useful part."""
     seqs = tuple(sorted(set(known.seqs)))
     ranges = () if known.whole else tuple((start, start + len(lines)) for start, lines in known.segments)
-    draft = FileState(history.path, "", 0, seqs, 0, ranges)
+    draft = FileState(history.path, "", 0, seqs, 9_999_999, ranges)  # the longest header it may have
     room = budget - count([inserted_text(draft)])[0]
     if room < _LEAST:
         return None
@@ -149,8 +149,9 @@ def _joined(numbers: Sequence[int], lines: Sequence[str], keep: Sequence[int]) -
             out.append(_gap(before + 1, numbers[n] - 1))
         out.append(lines[n])
         before = numbers[n]
-    if numbers and before < numbers[-1] and not (before == numbers[-1] - 1 and lines[-1] == ""):
-        out.append(_gap(before + 1, numbers[-1]))
+    last = numbers[-1] - (lines[-1] == "") if numbers else 0  # an ended last line is no line after it
+    if before < last:
+        out.append(_gap(before + 1, last))
     return "\n".join(out)
 
 

@@ -78,7 +78,14 @@ def gather(survey: Survey, folded: set[int], *, large: bool, count: Count) -> li
     )
     for step in steps:
         step(g)
+    if not g.units:
+        _wordless(g)
     return g.units
+
+
+def _wordless(g: _Gatherer) -> None:
+    """Nobody said or did anything here: say at least that."""
+    g.add(WORK, 0, "only text that the agent's harness put in: nobody said or did anything in this part", (), 1.0, 0)
 
 
 def _earlier(g: _Gatherer) -> None:
@@ -227,11 +234,11 @@ def _solving(g: _Gatherer) -> None:
 
 
 def _tasks(g: _Gatherer) -> None:
-    for todo in g.survey.findings.todos:
+    for at, todo in enumerate(g.survey.findings.todos):
         if not g.in_fold(todo.n) and not todo.open:
             continue
         word = {"in_progress": "in progress", "pending": "open", "completed": "done"}.get(todo.status, todo.status)
-        order = todo.n + (0 if todo.open else 1e9)
+        order = todo.n + at / 1e4 + (0 if todo.open else 1e9)
         g.add(
             TASKS,
             order,
