@@ -17,8 +17,10 @@ from compaction.plan import Section
 from compaction.strategies import RECOMMENDED, strategies
 from compaction.strategies.base import BadParam, Param, Strategy, settled
 from compaction.summary.template import NOTHING, PREFACE, TITLES, bullet, heading
+from sessions.store import clean
 
 LONGEST_INSTRUCTIONS = 2_000  # characters
+MOST_FILES = 200
 SET = "set."
 
 
@@ -46,6 +48,7 @@ class Choosing:
     summariser: str = "extractive"
     instructions: str = ""
     pins: list[int] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
     edited_summary: str | None = None
 
     @property
@@ -60,6 +63,7 @@ class Choosing:
             "summariser": self.summariser,
             "instructions": self.instructions,
             "pins": self.pins,
+            "without": self.without,
             "edited_summary": self.edited_summary,
         }
 
@@ -75,6 +79,8 @@ class Choosing:
             yield "instructions", self.instructions
         for seq in self.pins:
             yield "pin", str(seq)
+        for path in self.without:
+            yield "without", path
 
 
 def read(data: QueryDict) -> Choosing:
@@ -98,8 +104,9 @@ def read(data: QueryDict) -> Choosing:
         params=params,
         fields=fields,
         summariser=data.get("summariser") or "extractive",
-        instructions=data.get("instructions", "").strip()[:LONGEST_INSTRUCTIONS],
+        instructions=_plain(data.get("instructions", ""))[:LONGEST_INSTRUCTIONS],
         pins=_pins(data),
+        without=_without(data),
         edited_summary=_edited(data),
     )
 
@@ -145,6 +152,13 @@ def _pins(data: QueryDict) -> list[int]:
     return sorted(pins - {int(word) for word in data.getlist("unpin") if word.isdecimal() and len(word) < 10})
 
 
+def _without(data: QueryDict) -> list[str]:
+    """Files not to bring back: those named (`without`), and those offered with a box (`offered`) whose box (`file`) is not ticked."""
+    ticked = set(data.getlist("file"))
+    paths = {*data.getlist("without"), *data.getlist("offered")} - ticked
+    return sorted(clean(path) or "" for path in paths if path)[:MOST_FILES]
+
+
 # ── the summary's words ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -163,7 +177,7 @@ def draft_digest(texts: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    return (clean(text) or "").replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _edited(data: QueryDict) -> str | None:

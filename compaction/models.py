@@ -31,6 +31,7 @@ class Run(models.Model):
     instructions = models.TextField(default="")
     edited_summary = models.TextField(null=True)
     pins = models.JSONField(default=list)
+    without = models.JSONField(default=list, help_text="paths of files that are not brought back")
     plan_digest = models.TextField(null=True, help_text="of the previewed plan: the run does what the preview showed")
     state = models.TextField(choices=State, default=State.QUEUED)
     status = models.TextField(null=True, help_text="the outcome in the words of compaction.plan.Status")

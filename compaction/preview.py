@@ -159,11 +159,13 @@ def preview(
     params: Mapping[str, Any],
     *,
     pins: Iterable[int] = (),
+    without: Iterable[str] = (),
     edited_summary: str | None = None,
     instructions: str = "",
     told: Callable[[str, str], None] = _nobody,
 ) -> Preview:
     """The preview of `strategy` on `snapshot`. `params`: settled ones. `pins`: kept word for word besides those of the snapshot.
+    `without`: paths of files not to bring back.
 
     `edited_summary`: a person's text in the place of the summariser's. `told(phase, words)` is called as it goes on.
     """
@@ -184,6 +186,7 @@ def preview(
             answers.append(answer(replace(ask, instructions=instructions), snapshot, budget.count, surveyed=surveyed))
         else:
             told("files", "reconstructing files from the transcript")
+            ask = replace(ask, without=ask.without | frozenset(without))
             answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
     told("check", "checking the new context")
     outcome = strategy.finish(plan, snapshot, answers)

@@ -44,6 +44,7 @@ class Choice:
     summariser: str = "extractive"
     instructions: str = ""
     pins: frozenset[int] = frozenset()
+    without: frozenset[str] = frozenset()
     edited_summary: str | None = None
 
     @property
@@ -69,6 +70,7 @@ def choose(
     summariser: str = "extractive",
     instructions: str = "",
     pins: Iterable[int] = (),
+    without: Iterable[str] = (),
     edited_summary: str | None = None,
 ) -> Choice:
     """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do."""
@@ -93,7 +95,7 @@ def choose(
         raise Refused(
             "bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it."
         )
-    return Choice(found, values, summariser, instructions.strip(), frozenset(pins), edited_summary)
+    return Choice(found, values, summariser, instructions.strip(), frozenset(pins), frozenset(without), edited_summary)
 
 
 def preview_run(
@@ -104,6 +106,7 @@ def preview_run(
     summariser: str = "extractive",
     instructions: str = "",
     pins: Iterable[int] = (),
+    without: Iterable[str] = (),
     edited_summary: str | None = None,
 ) -> Previewed:
     """What a run asked for now would do to the context in force. Writes nothing: the transaction is read-only.
@@ -117,6 +120,7 @@ def preview_run(
         summariser=summariser,
         instructions=instructions,
         pins=pins,
+        without=without,
         edited_summary=edited_summary,
     )
     with reading():
@@ -135,6 +139,7 @@ def request(
     summariser: str = "extractive",
     instructions: str = "",
     pins: Iterable[int] = (),
+    without: Iterable[str] = (),
     edited_summary: str | None = None,
     by: Any = None,
     expected_hash: str | None = None,
@@ -152,6 +157,7 @@ def request(
         summariser=summariser,
         instructions=instructions,
         pins=pins,
+        without=without,
         edited_summary=edited_summary,
     )
     session = locked(session_id)
@@ -176,6 +182,7 @@ def request(
                 instructions=choice.instructions,
                 edited_summary=choice.edited_summary,
                 pins=sorted(choice.pins),
+                without=sorted(choice.without),
                 plan_digest=plan_digest,
                 meter=meter_for(session.agent).id,
                 by=by,
@@ -273,6 +280,7 @@ def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str
         budget_of(session),
         choice.params,
         pins=pins,
+        without=choice.without,
         edited_summary=choice.edited_summary,
         instructions=choice.instructions,
         told=told,
@@ -328,6 +336,7 @@ def _choice_of(run: Run) -> Choice:
         summariser=run.summariser,
         instructions=run.instructions,
         pins=run.pins,
+        without=run.without,
         edited_summary=run.edited_summary,
     )
     if str(choice.strategy.version) != version:

@@ -26,6 +26,7 @@ class CompactIn(Schema):
     pins: list[int] = Field(
         default_factory=list, description="entries kept word for word, besides those pinned in the session"
     )
+    without: list[str] = Field(default_factory=list, description="paths of files not to bring back")
     edited_summary: str | None = Field(None, description="in the place of what the summariser wrote")
     preview: bool = False
     expected_hash: str | None = Field(
@@ -58,6 +59,7 @@ class RunOut(Schema):
     summariser: str
     instructions: str
     pins: list[int]
+    without: list[str]
     state: str = Field(description="queued, running, completed, refused, failed, cancelled")
     status: str | None = Field(description="the outcome in one word")
     reason: str
@@ -154,6 +156,7 @@ def plan_json(previewed: Previewed) -> dict[str, Any]:
         "summariser": choice.summariser,
         "instructions": choice.instructions,
         "pins": sorted(choice.pins),
+        "without": sorted(choice.without),
         "plan_digest": previewed.preview.digest,
         **previewed.preview.to_json(),
     }
@@ -170,6 +173,7 @@ def _fields(run: Run) -> dict[str, Any]:
         "summariser": run.summariser,
         "instructions": run.instructions,
         "pins": run.pins,
+        "without": run.without,
         "state": run.state,
         "status": run.status,
         "reason": run.reason,

@@ -267,7 +267,7 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
     out.retention = _retention(session, report)
     out.sections, out.summary_tokens, draft = _sections(shown)
     out.edited = choosing.edited_summary is not None
-    out.files = _files(session, report)
+    out.files = _files(session, report, choosing.without)
     out.cost = _cost(shown)
     out.price = _("no model call")
     out.checks = [{"words": _(check["label"]), "ok": check["ok"], "detail": check["detail"]} for check in report["checks"]]
@@ -376,6 +376,7 @@ def address(choosing: Choosing) -> str:
     if choosing.instructions:
         pairs.append(("instructions", choosing.instructions))
     pairs += [("pin", str(seq)) for seq in choosing.pins]
+    pairs += [("without", path) for path in choosing.without]
     return urlencode(pairs)
 
 
@@ -386,6 +387,7 @@ def address_of_run(run: Run) -> str:
         if value is not None:
             pairs.append((f"{forms.SET}{name}", ("yes" if value else "no") if isinstance(value, bool) else str(value)))
     pairs += [("pin", str(seq)) for seq in run.pins]
+    pairs += [("without", path) for path in run.without]
     return urlencode(pairs)
 
 
@@ -624,12 +626,11 @@ def _sections(shown: Preview) -> tuple[list[Part], int, str]:
     return parts, counts[-1], forms.draft_digest(texts)
 
 
-def _files(session: Session, report: Mapping[str, Any]) -> Files:
+def _files(session: Session, report: Mapping[str, Any], without: Sequence[str]) -> Files:
     found, used = report["files"], report["facts"].get("used", {})
     if found is None:
-        return Files()
+        return Files(rows=[File(path, path, 0, "", "", on=False) for path in without])
     limit, each = used.get("file_total", 0), used.get("file_each", 0)
-    cwd = (session.cwd or "").rstrip("/") + "/"
     rows = []
     for one in found["given"]:
         note = ""
@@ -637,12 +638,19 @@ def _files(session: Session, report: Mapping[str, Any]) -> Files:
             note = _("cut, {n} in all").format(n=number(one["tokens"] + one["cut"]))
         elif one["known_lines"]:
             note = _("in part, as far as it was read")
-        shown = one["path"].removeprefix(cwd) if len(cwd) > 1 else one["path"]
-        rows.append(File(one["path"], shown, one["tokens"], note, percent(min(1.0, one["tokens"] / each)) if each else ""))
-    rule = _("at most {each} tokens each, {limit} in all").format(each=number(each), limit=number(limit))
+        rows.append(File(one["path"], _inside(one["path"], session), one["tokens"], note, percent(min(1.0, one["tokens"] / each)) if each else ""))
     words = ngettext("{n} file, most recently used first", "{n} files, most recently used first", len(rows)).format(n=len(rows))
-    left = [(one["path"].removeprefix(cwd) if len(cwd) > 1 else one["path"], one["reason"]) for one in found["left_out"]]
-    return Files(rows, each, limit, sum(row.tokens for row in rows), rule, words, left)
+    total = sum(row.tokens for row in rows)
+    rows += [File(path, _inside(path, session), 0, "", "", on=False) for path in without]
+    rule = _("at most {each} tokens each, {limit} in all").format(each=number(each), limit=number(limit))
+    left = [(_inside(one["path"], session), one["reason"]) for one in found["left_out"]]
+    return Files(rows, each, limit, total, rule, words, left)
+
+
+def _inside(path: str, session: Session) -> str:
+    """A path from the session's folder, where it is inside."""
+    root = (session.cwd or "").rstrip("/") + "/"
+    return path.removeprefix(root) if len(root) > 1 else path
 
 
 def _cost(shown: Preview) -> list[Cost]:

@@ -173,6 +173,38 @@ def test_a_pin_takes_the_entry_out_of_the_fold(operator: Client, session: Sessio
     assert again.digest != shown.digest
 
 
+def test_an_unticked_file_is_not_brought_back_and_can_be_ticked_again(operator: Client, session: Session) -> None:
+    page = operator.get(f"{address(session, 'compact')}?{SMALL}").content.decode()
+    data = Form(page, "choose").data
+    first = data["file"][0]
+    assert data["offered"] == data["file"]
+    fewer = operator.get(address(session, "compact"), {**data, "file": data["file"][1:]}).content.decode()
+    shown = runs.preview_run(session, strategy="hybrid", params=PARAMS, without=[first]).preview
+    assert first not in [file.path for file in shown.files.files]
+    assert Form(fewer, "apply").data["plan_digest"] == [shown.digest]
+    assert Form(fewer, "apply").data["without"] == [first]
+    assert "left out by you" in text(fewer)
+    again = Form(fewer, "choose").data
+    back = operator.get(address(session, "compact"), {**again, "file": [*again["file"], first]}).content.decode()
+    assert Form(back, "apply").data["plan_digest"] == Form(page, "apply").data["plan_digest"]
+
+
+def test_a_run_brings_back_what_was_ticked(operator: Client, session: Session) -> None:
+    page = operator.get(f"{address(session, 'compact')}?{SMALL}").content.decode()
+    first = Form(page, "choose").data["file"][0]
+    apply(operator, session, f"{SMALL}&without={first}")
+    run = Run.objects.get()
+    runs.execute(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.without) == (Run.State.COMPLETED, [first])
+    assert first not in [file["path"] for file in run.report["files"]["given"]]
+
+
+def test_characters_no_database_takes_are_no_error(operator: Client, session: Session) -> None:
+    response = apply(operator, session, f"{SMALL}&instructions=a%00b&without=x%00y")
+    assert response.status_code == 302
+
+
 def test_edited_words_are_previewed_as_they_will_be_sent(operator: Client, session: Session) -> None:
     page = operator.get(f"{address(session, 'compact')}?{SMALL}").content.decode()
     data = Form(page, "apply").data

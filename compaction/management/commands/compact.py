@@ -38,6 +38,8 @@ class Command(SessionCommand):
         add("--instructions", default="", metavar="TEXT", help="wishes for the summary")
         pins = "keep an entry word for word; repeatable"
         add("--pin", action="append", default=[], type=int, metavar="SEQ", dest="pins", help=pins)
+        without = "a file not to bring back; repeatable"
+        add("--without", action="append", default=[], metavar="PATH", help=without)
         add("--preview", action="store_true", help="print the plan and write nothing")
         add("--no-wait", action="store_true", help="print the run's id and do not wait for it")
 
@@ -49,6 +51,7 @@ class Command(SessionCommand):
             "summariser": options["summariser"],
             "instructions": options["instructions"],
             "pins": options["pins"],
+            "without": options["without"],
         }
         as_json = options["as_json"]
         try:
