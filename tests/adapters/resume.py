@@ -75,7 +75,9 @@ def harness(shared: Path) -> tuple[Path, Path]:
     return script, Path(agents)
 
 
-def ask(agent: str, session: Path, shared: Path, *, prompt: str = "continue", companions: Sequence[Path] = ()) -> Answer:
+def ask(
+    agent: str, session: Path, shared: Path, *, prompt: str = "continue", companions: Sequence[Path] = ()
+) -> Answer:
     """Resume `session` in the real agent, offline, with `prompt`."""
     script, agents = harness(shared)
     command = [sys.executable, str(script), agent, str(session), "--prompt", prompt, "--json", "--agents", str(agents)]
@@ -94,7 +96,11 @@ def answer_of(report: dict[str, Any], prompt: str) -> Answer:
     """The harness's report in our shape."""
     messages = [sent for raw in report["messages"] for sent in _blocks(raw)]
     at = next(
-        (n for n in range(len(messages) - 1, -1, -1) if messages[n].role == "user" and messages[n].text.strip() == prompt),
+        (
+            n
+            for n in range(len(messages) - 1, -1, -1)
+            if messages[n].role == "user" and messages[n].text.strip() == prompt
+        ),
         len(messages),
     )
     return Answer(report["verdict"], report["reason"], messages[:at], messages)
@@ -125,7 +131,9 @@ def differences(ours: Sequence[Sent], agents: Sequence[Sent], rules: Sequence[Ru
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag != "equal":
-            outcome.left.append(f"{tag} ours[{a}:{b}] agent[{c}:{d}]:\n  - {_show(mine[a:b])}\n  + {_show(theirs[c:d])}")
+            outcome.left.append(
+                f"{tag} ours[{a}:{b}] agent[{c}:{d}]:\n  - {_show(mine[a:b])}\n  + {_show(theirs[c:d])}"
+            )
     return outcome
 
 
@@ -223,6 +231,8 @@ def _canonical(text: str) -> str:
 
 
 def _show(blocks: Sequence[Sent], most: int = 4, width: int = 160) -> str:
-    shown = [f"{b.role} {b.kind} {b.tool or ''} {b.call_id or ''} {b.text[:width]!r} ({len(b.text)})" for b in blocks[:most]]
+    shown = [
+        f"{b.role} {b.kind} {b.tool or ''} {b.call_id or ''} {b.text[:width]!r} ({len(b.text)})" for b in blocks[:most]
+    ]
     more = f" … and {len(blocks) - most} more" if len(blocks) > most else ""
     return "\n    ".join(shown) + more if shown else "(nothing)"

@@ -29,8 +29,18 @@ NOTICE = (
 )
 # Attachments that are kept for the harness itself, or were sent once and are not sent again.
 _SILENT = frozenset(
-    "prompt_snapshot command_permissions hook_non_blocking_error hook_cancelled structured_output already_read_file dynamic_skill "
-    "todo_reminder task_reminder diagnostics".split()
+    [
+        "prompt_snapshot",
+        "command_permissions",
+        "hook_non_blocking_error",
+        "hook_cancelled",
+        "structured_output",
+        "already_read_file",
+        "dynamic_skill",
+        "todo_reminder",
+        "task_reminder",
+        "diagnostics",
+    ]
 )
 
 
@@ -65,7 +75,13 @@ def read_attachment(record: dict[str, Any]) -> Attached:
         return Attached(Kind.META, None, (Part(PartKind.MARKER, name),), sent=False)
     if text is None:
         problem = f"the attachment {name!r} was sent in words that its record does not hold"
-        return Attached(Kind.META, None, (Part(PartKind.OTHER, text_of(body)[:4000], meta={"attachment": name}),), False, problem=problem)
+        return Attached(
+            Kind.META,
+            None,
+            (Part(PartKind.OTHER, text_of(body)[:4000], meta={"attachment": name}),),
+            False,
+            problem=problem,
+        )
     part = Part(PartKind.TEXT, REMINDER.format(text), meta={"attachment": name, "rendered": "anew"})
     return Attached(Kind.CONTEXT, Role.SYSTEM, (part,), sent=True)
 
@@ -106,13 +122,23 @@ def _queued(body: dict[str, Any], record: dict[str, Any]) -> Attached:
         and origin_is_human(record)
         and body.get("isMeta") is not True
     )
-    return Attached(kind if person or kind is Kind.COMMAND else Kind.CONTEXT, Role.USER, tuple(parts), sent=bool(parts), person=person)
+    return Attached(
+        kind if person or kind is Kind.COMMAND else Kind.CONTEXT,
+        Role.USER,
+        tuple(parts),
+        sent=bool(parts),
+        person=person,
+    )
 
 
 def _facts(name: str, body: dict[str, Any]) -> dict[str, Any]:
     if name == "prompt_snapshot" and isinstance(body.get("systemPrompt"), list):
         return {"characters": sum(len(words(piece)) for piece in body["systemPrompt"])}
-    return {key: body[key] for key in ("hookName", "hookEvent", "exitCode", "durationMs") if isinstance(body.get(key), str | int)}
+    return {
+        key: body[key]
+        for key in ("hookName", "hookEvent", "exitCode", "durationMs")
+        if isinstance(body.get(key), str | int)
+    }
 
 
 def _again(name: str, body: dict[str, Any]) -> str | None:
@@ -145,7 +171,11 @@ def _agents(body: dict[str, Any]) -> str:
 
 
 def _skills(body: dict[str, Any]) -> str:
-    return f"The following skills are available for use with the Skill tool:\n\n{words(body['content'])}" if body.get("content") else ""
+    return (
+        f"The following skills are available for use with the Skill tool:\n\n{words(body['content'])}"
+        if body.get("content")
+        else ""
+    )
 
 
 def _edited(body: dict[str, Any]) -> str:
@@ -214,8 +244,15 @@ def _instructions(body: dict[str, Any]) -> str:
 
 
 def _task(body: dict[str, Any]) -> str:
-    output = f" Read the output file to retrieve the result: {words(body['outputFilePath'])}" if body.get("outputFilePath") else ""
-    said = [f"({key}: {words(body[name])})" for key, name in (("type", "taskType"), ("status", "status"), ("description", "description"))]
+    output = (
+        f" Read the output file to retrieve the result: {words(body['outputFilePath'])}"
+        if body.get("outputFilePath")
+        else ""
+    )
+    said = [
+        f"({key}: {words(body[name])})"
+        for key, name in (("type", "taskType"), ("status", "status"), ("description", "description"))
+    ]
     return f"Task {words(body['taskId'])} {' '.join(said)}{output}"
 
 

@@ -15,8 +15,26 @@ from sessions.adapters.claude_code.reader import AGENT_FILE, UUID
 
 _LOOKED_AT = 60  # records of the head that are looked at
 _LOOSE = frozenset(
-    "summary ai-title custom-title agent-name agent-color agent-setting last-prompt mode permission-mode queue-operation "
-    "file-history-snapshot file-history-delta pr-link worktree-state bridge-session atis-latch cost-state content-replacement".split()
+    [
+        "summary",
+        "ai-title",
+        "custom-title",
+        "agent-name",
+        "agent-color",
+        "agent-setting",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "queue-operation",
+        "file-history-snapshot",
+        "file-history-delta",
+        "pr-link",
+        "worktree-state",
+        "bridge-session",
+        "atis-latch",
+        "cost-state",
+        "content-replacement",
+    ]
 )
 
 
@@ -49,7 +67,7 @@ def claim(path: PurePath, head: bytes) -> Claim | None:
 
 
 def _sign(record: dict[str, Any]) -> str | None:
-    """"tree" or "loose" for a record that only Claude Code writes."""
+    """Say "tree" or "loose" of a record that only Claude Code writes, by whether it has its place in the tree."""
     kind = record.get("type")
     if not isinstance(kind, str):
         return None

@@ -46,7 +46,12 @@ def _block(block: Any, tools: dict[str, str]) -> Iterable[Part]:
         case "redacted_thinking":
             yield Part(PartKind.REASONING, signed=True, meta={"redacted": True})
         case "tool_use":
-            yield Part(PartKind.TOOL_CALL, text_of(block.get("input", {})), tool=name_of(block.get("name")), call_id=name_of(block.get("id")))
+            yield Part(
+                PartKind.TOOL_CALL,
+                text_of(block.get("input", {})),
+                tool=name_of(block.get("name")),
+                call_id=name_of(block.get("id")),
+            )
         case "tool_result":
             yield from _result(block, tools)
         case "image" | "document":

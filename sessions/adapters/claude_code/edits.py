@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from sessions.adapters.base import Link, PartsOf
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace, hidden_by
@@ -53,12 +54,7 @@ class Bodies:
             if link.kind is not Kind.TOOL_RESULT or texts.keys().isdisjoint(link.call_ids):
                 continue
             parts = self.replaced.get(seq) or self._parts_of(seq)
-            # Media of a cleared result go with it.
-            self.replaced[seq] = tuple(
-                _with_text(part, texts[part.call_id]) if part.call_id in texts and part.kind is PartKind.TOOL_RESULT else part
-                for part in parts
-                if not (part.kind is PartKind.MEDIA and part.call_id in texts)
-            )
+            self.replaced[seq] = tuple(_told(parts, texts))
             changed += 1
         return changed
 
@@ -107,7 +103,9 @@ def edits_of(
         if link.kind is Kind.COMPACTION:
             parts = tuple(Part(PartKind.TEXT, part.text) for part in parts)
         kind = InsertKind.SUMMARY if summary else InsertKind.MESSAGE
-        out.append(Insert(after, link.role or Role.USER, kind, parts, stands_for=stands_for, label="moved by the agent"))
+        out.append(
+            Insert(after, link.role or Role.USER, kind, parts, stands_for=stands_for, label="moved by the agent")
+        )
     return tuple(out)
 
 
@@ -127,7 +125,10 @@ def edits_without(edits: Sequence[Edit], gone: Iterable[int], sent: Sequence[int
         before = at
     hidden = hidden_by(edits) | Ranges.of(spans)
     leaving = set(lost)
-    return (Hide(hidden), *(e for e in edits if not isinstance(e, Hide) and not (isinstance(e, Replace) and e.seq in leaving)))
+    return (
+        Hide(hidden),
+        *(e for e in edits if not isinstance(e, Hide) and not (isinstance(e, Replace) and e.seq in leaving)),
+    )
 
 
 def _gaps(sent: Sequence[int], stay: Sequence[int]) -> Ranges:
@@ -149,7 +150,7 @@ def _gaps(sent: Sequence[int], stay: Sequence[int]) -> Ranges:
 
 def _rising(numbers: Sequence[int]) -> list[int]:
     """The longest rising subsequence; the whole where it rises already."""
-    if all(one < other for one, other in zip(numbers, numbers[1:], strict=False)):
+    if all(one < other for one, other in pairwise(numbers)):
         return list(numbers)
     tops: list[int] = []
     at: list[int] = []
@@ -171,5 +172,13 @@ def _rising(numbers: Sequence[int]) -> list[int]:
     return out
 
 
-def _with_text(part: Part, text: str) -> Part:
-    return Part(part.kind, text, tool=part.tool, call_id=part.call_id, is_error=part.is_error)
+def _told(parts: Iterable[Part], texts: Mapping[str, str]) -> Iterator[Part]:
+    """The parts with these results' texts. Media of such a result go with what it was."""
+    for part in parts:
+        text = texts.get(part.call_id) if part.call_id else None
+        if text is None:
+            yield part
+        elif part.kind is PartKind.TOOL_RESULT:
+            yield Part(part.kind, text, tool=part.tool, call_id=part.call_id, is_error=part.is_error)
+        elif part.kind is not PartKind.MEDIA:
+            yield part

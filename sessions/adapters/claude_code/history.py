@@ -131,13 +131,13 @@ class _Follower:
 
     def _parted(self, link: Link, phantom: str | None, gone: set[int] | None) -> None:
         earlier = max((seq for seq in self.view[-400:] if seq < link.seq), default=None)
-        kind, label = self._break(phantom, earlier is not None)
+        kind, label = self._break(phantom, keeps_some=earlier is not None)
         if kind == "branch" and (link.opens_turn or link.kind is Kind.COMMAND):
             kind, label = "rewind", "Rewound: a new message took up an earlier point"
         self._emit(kind, link.seq, label, {} if earlier is None else {"to": earlier}, gone)
 
     @staticmethod
-    def _break(phantom: str | None, keeps_some: bool) -> tuple[str, str]:
+    def _break(phantom: str | None, *, keeps_some: bool) -> tuple[str, str]:
         """How a chain parts from what went before."""
         if phantom is not None:
             return "cut", "Earlier history is lost to the agent: a record's parent is not in the file"
@@ -178,7 +178,12 @@ class _Follower:
         view = [seq for seq in self.view if seq not in gone]
         if view != self.view:
             self.view = view
-            self._emit("replacement", link.seq, "The provider refused: what it retracted is no longer sent", {"retracted": len(gone)})
+            self._emit(
+                "replacement",
+                link.seq,
+                "The provider refused: what it retracted is no longer sent",
+                {"retracted": len(gone)},
+            )
 
     def _loose(self, link: Link) -> None:
         facts = link.facts
@@ -219,7 +224,9 @@ class _Follower:
         gone = {tree.index[one] for one in self.retracted if one in tree.index}
         return self.bodies.collapsed([tree.links[at].seq for at in nodes if tree.links[at].sent and at not in gone])
 
-    def _emit(self, kind: str, seq: int, label: str, said: Mapping[str, Any], gone: Iterable[int] | None = None) -> None:
+    def _emit(
+        self, kind: str, seq: int, label: str, said: Mapping[str, Any], gone: Iterable[int] | None = None
+    ) -> None:
         """Record a version of the view as it stands. `gone`: all that has left it since the last one, where that is known."""
         if self.work > _WORK:
             self.skipped += 1
@@ -253,12 +260,16 @@ class _Follower:
         kept = set(self.view).intersection(view)
         gone = set(self.view) - kept
         last = max(gone) if gone else self.links[-1].seq
-        kind, label = self._break(phantom, bool(kept))
+        kind, label = self._break(phantom, keeps_some=bool(kept))
         if first and phantom is not None and self._seen_from(leaf) != view:
             label = "The file is larger than 5 MiB: the agent reads it from its last compaction on"
             last = max(last, self.tree.links[self.boundary].seq)
         elif by_bookmark and self.bookmark is not None:
-            kind, label, last = "branch", "The session was left standing on another branch", max(last, self.bookmark.seq)
+            kind, label, last = (
+                "branch",
+                "The session was left standing on another branch",
+                max(last, self.bookmark.seq),
+            )
             if leaf < 0:
                 kind, label = "rewind", "The session was wound back to before its first message"
         said = {"versions_left_out": self.skipped} if self.skipped else {}

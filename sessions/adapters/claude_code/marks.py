@@ -11,12 +11,39 @@ from sessions.entries import Entry, Facts, Kind, Part, PartKind, Role
 LETTER = {"user": "u", "assistant": "a", "system": "s", "attachment": "h", "progress": "p"}
 _ZERO = "00000000-0000-0000-0000-000000000000"
 _META = frozenset(
-    "summary ai-title custom-title agent-name agent-color agent-setting tag last-prompt mode permission-mode file-history-snapshot "
-    "file-history-delta pr-link frame-link worktree-state relocated bridge-session atis-latch cost-state tools-used api-request-shape "
-    "api-request-blob api-request attribution-snapshot speculation-accept history-suppression".split()
+    [
+        "summary",
+        "ai-title",
+        "custom-title",
+        "agent-name",
+        "agent-color",
+        "agent-setting",
+        "tag",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "file-history-snapshot",
+        "file-history-delta",
+        "pr-link",
+        "frame-link",
+        "worktree-state",
+        "relocated",
+        "bridge-session",
+        "atis-latch",
+        "cost-state",
+        "tools-used",
+        "api-request-shape",
+        "api-request-blob",
+        "api-request",
+        "attribution-snapshot",
+        "speculation-accept",
+        "history-suppression",
+    ]
 )
 _EVENTS = frozenset({"queue-operation"})
-_REPLACEMENTS = frozenset({"content-replacement", "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset"})
+_REPLACEMENTS = frozenset(
+    {"content-replacement", "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset"}
+)
 _SHOWN = 300  # characters of a setting's value that are shown
 
 
@@ -29,13 +56,22 @@ def system_entry(record: dict[str, Any]) -> Entry:
         case "compact_boundary":
             facts = _object(record.get("compactMetadata"))
             link["boundary"] = _boundary(facts, record)
-            return Entry(Kind.COMPACTION, Role.SYSTEM, (_marker(content or subtype, link["boundary"]["facts"]),), link=link)
+            return Entry(
+                Kind.COMPACTION, Role.SYSTEM, (_marker(content or subtype, link["boundary"]["facts"]),), link=link
+            )
         case "microcompact_boundary":
             facts = _object(record.get("microcompactMetadata"))
             link["micro"] = {"ids": _strings(facts.get("compactedToolIds")), "facts": _small(facts)}
-            return Entry(Kind.COMPACTION, Role.SYSTEM, (_marker(content or subtype, link["micro"]["facts"]),), link=link)
+            return Entry(
+                Kind.COMPACTION, Role.SYSTEM, (_marker(content or subtype, link["micro"]["facts"]),), link=link
+            )
         case "local_command":
-            return Entry(Kind.COMMAND, Role.USER, (Part(PartKind.TEXT, content, meta={"local": True}),) if content else (), sent=bool(content))
+            return Entry(
+                Kind.COMMAND,
+                Role.USER,
+                (Part(PartKind.TEXT, content, meta={"local": True}),) if content else (),
+                sent=bool(content),
+            )
         case "model_refusal_fallback":  # what an `api_refusal` names stays in view
             retracted = _strings(record.get("retractedMessageUuids"))
             link |= {"retract": retracted} if retracted else {}
@@ -43,10 +79,20 @@ def system_entry(record: dict[str, Any]) -> Entry:
     return Entry(Kind.EVENT, Role.SYSTEM, (_marker(text, _small(record, _SYSTEM_FACTS)),), link=link)
 
 
-_SYSTEM_FACTS = (
-    "level durationMs messageCount retryInMs retryAttempt maxRetries originalModel fallbackModel hookCount preventedContinuation "
-    "stopReason apiRefusalCategory"
-).split()
+_SYSTEM_FACTS = [
+    "level",
+    "durationMs",
+    "messageCount",
+    "retryInMs",
+    "retryAttempt",
+    "maxRetries",
+    "originalModel",
+    "fallbackModel",
+    "hookCount",
+    "preventedContinuation",
+    "stopReason",
+    "apiRefusalCategory",
+]
 
 
 def loose_entry(record: dict[str, Any], kind: Any) -> Entry:
@@ -67,9 +113,14 @@ def loose_entry(record: dict[str, Any], kind: Any) -> Entry:
                 for row in rows
                 if name_of(row.get("toolUseId"))
             )
-            return Entry(Kind.META, None, parts, link={"swap": len(parts)} if not name_of(record.get("agentId")) else {})
+            return Entry(
+                Kind.META, None, parts, link={"swap": len(parts)} if not name_of(record.get("agentId")) else {}
+            )
         case "marble-origami-commit":
-            collapse = {key: name_of(record.get(key)) for key in ("firstArchivedUuid", "lastArchivedUuid", "summaryUuid", "collapseId")}
+            collapse = {
+                key: name_of(record.get(key))
+                for key in ("firstArchivedUuid", "lastArchivedUuid", "summaryUuid", "collapseId")
+            }
             part = Part(PartKind.MARKER, words(record.get("summary")), meta={"type": kind})
             return Entry(Kind.COMPACTION, None, (part,), link={"collapse": collapse})
         case "marble-origami-reset":
@@ -83,7 +134,9 @@ def loose_entry(record: dict[str, Any], kind: Any) -> Entry:
     if isinstance(kind, str) and (kind in _META or kind in _REPLACEMENTS):
         return Entry(Kind.META, None, (_marker(kind, _small(record)),))
     name = f"of the unknown type {kind!r}" if isinstance(kind, str) else "without a type"
-    return Entry(Kind.OTHER, None, (Part(PartKind.OTHER, text_of(record)[:4000]),), problem=f"a record {name}: kept, not read")
+    return Entry(
+        Kind.OTHER, None, (Part(PartKind.OTHER, text_of(record)[:4000]),), problem=f"a record {name}: kept, not read"
+    )
 
 
 def learn_extra(facts: Facts, kind: str, record: dict[str, Any]) -> None:

@@ -192,7 +192,9 @@ class ClaudeReader:
     def _user(self, record: dict[str, Any]) -> Entry:
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else None
-        parts = parts_of_message(content, {call: known[0] for call, known in self._calls.items()} if _has(content, "tool_result") else {})
+        parts = parts_of_message(
+            content, {call: known[0] for call, known in self._calls.items()} if _has(content, "tool_result") else {}
+        )
         results = [part for part in parts if part.kind is PartKind.TOOL_RESULT]
         if results:
             return self._results(record, parts, results)
@@ -211,7 +213,14 @@ class ClaudeReader:
             parts = tuple(dataclasses.replace(part, meta={**part.meta, "notice": True}) for part in parts)
         link = {"source_call": record["sourceToolUseID"]} if name_of(record.get("sourceToolUseID")) else {}
         if record.get("isSidechain") is True and record.get("parentUuid") is None and self._own_agent is None:
-            call = next((call for call, known in self._calls.items() if known[0] in ("Task", "Agent") and known[1] == text[:500]), None)
+            call = next(
+                (
+                    call
+                    for call, known in self._calls.items()
+                    if known[0] in ("Task", "Agent") and known[1] == text[:500]
+                ),
+                None,
+            )
             link |= {"call": call} if call else {}
         return Entry(kind, Role.USER, parts, sent=bool(parts), opens_turn=person, goals=goals, link=link)
 
@@ -294,7 +303,9 @@ class ClaudeReader:
             goals = todos_change(body.get("content"))
         elif body.get("type") == "task_reminder":
             goals = tasks_change(body.get("content"), self._tasks)
-        return Entry(read.kind, read.role, read.parts, sent=read.sent, opens_turn=read.person, goals=goals, problem=read.problem)
+        return Entry(
+            read.kind, read.role, read.parts, sent=read.sent, opens_turn=read.person, goals=goals, problem=read.problem
+        )
 
     def _system(self, record: dict[str, Any]) -> Entry:
         entry = marks.system_entry(record)
@@ -307,7 +318,12 @@ class ClaudeReader:
         data = data if isinstance(data, dict) else {}
         name = name_of(data.get("type")) or "progress"
         meta: dict[str, Any] = {}
-        for key, to in (("agentId", "agent_id"), ("hookName", "hook"), ("hookEvent", "hook_event"), ("command", "command")):
+        for key, to in (
+            ("agentId", "agent_id"),
+            ("hookName", "hook"),
+            ("hookEvent", "hook_event"),
+            ("command", "command"),
+        ):
             if isinstance(data.get(key), str):
                 meta[to] = data[key][:200]
         call = name_of(record.get("parentToolUseID")) or name_of(record.get("toolUseID"))
@@ -357,7 +373,9 @@ def _kind_of_answer(parts: tuple[Part, ...]) -> Kind:
 
 
 def _has(content: Any, *types: str) -> bool:
-    return isinstance(content, list) and any(isinstance(block, dict) and block.get("type") in types for block in content)
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and block.get("type") in types for block in content
+    )
 
 
 def _malformed(raw: bytes, problem: str) -> Entry:

@@ -32,7 +32,7 @@ def result_facts(result: Any, *, is_error: bool) -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = {}
     if isinstance(result.get("stdout"), str):
-        facts |= _shell(result, is_error)
+        facts |= _shell(result, is_error=is_error)
     file = result.get("file")
     if isinstance(file, dict):
         facts |= _file(file)
@@ -85,7 +85,13 @@ def plan_change(tool: str, payload: Any, result: Any, text: str, tasks: dict[str
     if tool == "TaskCreate":
         task = result.get("task")
         found = re.search(r"Task #(\S+) created", text)
-        key = words(task.get("id")) if isinstance(task, Mapping) and task.get("id") is not None else found.group(1) if found else None
+        key = (
+            words(task.get("id"))
+            if isinstance(task, Mapping) and task.get("id") is not None
+            else found.group(1)
+            if found
+            else None
+        )
         subject = words(task.get("subject")) if isinstance(task, Mapping) else ""
         return _task(key, subject or payload.get("subject", ""), "pending", tasks)
     if result.get("success") is False:
@@ -138,7 +144,7 @@ def _todo_items(rows: Iterable[list[str]]) -> Iterable[GoalItem]:
         yield GoalItem(text, _STATUS.get(status, GoalStatus.PENDING))
 
 
-def _shell(result: dict[str, Any], is_error: bool) -> dict[str, Any]:
+def _shell(result: dict[str, Any], *, is_error: bool) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     said = name_of(result.get("returnCodeInterpretation"))
     if said:
@@ -175,7 +181,11 @@ def _patch(hunks: list[Any]) -> dict[str, Any]:
         added += sum(line.startswith("+") for line in lines)
         removed += sum(line.startswith("-") for line in lines)
         if lines and room > 0 and len(kept) < _HUNKS:
-            shown = {key: hunk[key] for key in ("oldStart", "oldLines", "newStart", "newLines") if isinstance(hunk.get(key), int)}
+            shown = {
+                key: hunk[key]
+                for key in ("oldStart", "oldLines", "newStart", "newLines")
+                if isinstance(hunk.get(key), int)
+            }
             kept.append(shown | {"lines": [line[:_LINE] for line in lines[:room]]})
             room -= len(lines)
     facts: dict[str, Any] = {"added": added, "removed": removed}

@@ -36,7 +36,7 @@ def usage_of(message: dict[str, Any], version: str | None) -> Usage | None:
 
 def _within(version: str | None) -> bool:
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version or "")
-    return bool(found) and _PLACEHOLDER[0] <= tuple(int(n) for n in found.groups()) <= _PLACEHOLDER[1]
+    return found is not None and _PLACEHOLDER[0] <= tuple(int(n) for n in found.groups()) <= _PLACEHOLDER[1]
 
 
 def _count(value: Any) -> int | None:

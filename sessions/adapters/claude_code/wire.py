@@ -60,7 +60,9 @@ def _answered(items: Sequence[Item]) -> list[Item]:
         return list(items)
     ending = _ending(items)
     return [
-        item for item in items if not item.calls or any(call in results for call in item.calls) or _same_answer(item, ending)
+        item
+        for item in items
+        if not item.calls or any(call in results for call in item.calls) or _same_answer(item, ending)
     ]
 
 
@@ -85,8 +87,8 @@ def _paired(items: Sequence[Item]) -> list[Item]:
     for at, item in enumerate(items):
         if item.step is not None and item.role is Role.ASSISTANT:
             steps.setdefault(item.step, []).append(item)
-        for call in item.results:
-            answers.setdefault(call, (at, item))
+        for answered in item.results:
+            answers.setdefault(answered, (at, item))
     called = {call for item in items for call in item.calls}
     ending = _ending(items)
     out: list[Item] = []
@@ -115,7 +117,11 @@ def _paired(items: Sequence[Item]) -> list[Item]:
                 known = answers.get(call)
                 if known is None:
                     ends = _same_answer(member, ending)
-                    found.append((len(items), _mended(member, part, INTERRUPTED)) if ends else (-1, _mended(member, part, MISSING)))
+                    found.append(
+                        (len(items), _mended(member, part, INTERRUPTED))
+                        if ends
+                        else (-1, _mended(member, part, MISSING))
+                    )
                 elif id(known[1]) not in done:
                     done.add(id(known[1]))
                     found.append(known)
@@ -123,9 +129,12 @@ def _paired(items: Sequence[Item]) -> list[Item]:
         for at, answer in found:
             words = _words_beside(answer) if len(found) > 1 and at > here else ()
             if words:
-                beside[id(answer)] = replace(answer, key=f"{answer.key}:words", role=Role.USER, kind=Kind.PROMPT, parts=words)
-                answer = replace(answer, parts=tuple(part for part in answer.parts if part not in words))
-            out.append(answer)
+                beside[id(answer)] = replace(
+                    answer, key=f"{answer.key}:words", role=Role.USER, kind=Kind.PROMPT, parts=words
+                )
+                out.append(replace(answer, parts=tuple(part for part in answer.parts if part not in words)))
+            else:
+                out.append(answer)
     return out
 
 
@@ -233,7 +242,9 @@ def _wrapped(item: Item) -> Item:
     if not queued and not notice:
         return item
     form = REMINDER.format(NOTICE if notice else QUEUED)
-    parts = tuple(replace(part, text=form.format(part.text)) if part.kind is PartKind.TEXT else part for part in item.parts)
+    parts = tuple(
+        replace(part, text=form.format(part.text)) if part.kind is PartKind.TEXT else part for part in item.parts
+    )
     plain = all(part.kind is PartKind.TEXT for part in parts)
     return replace(item, parts=parts, role=Role.SYSTEM if queued and plain else item.role)
 

@@ -68,16 +68,30 @@ class Transcript:
     def prompt(self, text: Any, **fields: Any) -> str:
         return self.add("user", message={"role": "user", "content": text}, **fields)
 
-    def answer(self, *blocks: dict[str, Any], response: str | None = None, usage: dict[str, Any] | None = None, **fields: Any) -> list[str]:
+    def answer(
+        self, *blocks: dict[str, Any], response: str | None = None, usage: dict[str, Any] | None = None, **fields: Any
+    ) -> list[str]:
         """One response: a line for each block, chained."""
         if response is None:
             self.answers += 1
             response = f"msg_{self.answers}"
         used = usage if usage is not None else {"input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 7}
-        message = {"id": response, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "usage": used, "stop_reason": "end_turn"}
+        message = {
+            "id": response,
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5",
+            "usage": used,
+            "stop_reason": "end_turn",
+        }
         message |= fields.pop("message", {})
         return [
-            self.add("assistant", message={**message, "content": [block]}, requestId=f"req_{response}", **(fields if n == 0 else {}))
+            self.add(
+                "assistant",
+                message={**message, "content": [block]},
+                requestId=f"req_{response}",
+                **(fields if n == 0 else {}),
+            )
             for n, block in enumerate(blocks)
         ]
 
