@@ -148,6 +148,7 @@ class Supervisor:
         self.stop.listen()
         began = time.monotonic()
         self._end_orphans()
+        self.port = choose_port(self.options.port)
         with ExitStack() as stack:
             stack.callback((self.data_dir / "up.json").unlink, missing_ok=True)
             self.server = stack.enter_context(self._database())
@@ -155,7 +156,6 @@ class Supervisor:
                 say("The database was brought up to date.")
             self._lay_broker()
             stack.callback(self._stop_children)
-            self.port = choose_port(self.options.port)
             self._start(self._web())
             self._await_web()
             link = fresh_link(self.url)

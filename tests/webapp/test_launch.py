@@ -75,23 +75,31 @@ def test_an_option_without_its_value_is_usage(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "--data-dir needs a value.\n"
 
 
-def test_a_command_has_a_database_for_its_own_time(data_dir: Path) -> None:
-    # The first makes and migrates it, the second finds it; asked for by an option and by the environment.
-    first = manage("sqlsequencereset", "webapp", "--data-dir", str(data_dir), environment=plain_environment())
-    assert (first.returncode, first.stderr) == (0, "")
-    assert server_of(data_dir).postmaster is None
+@pytest.fixture(scope="module")
+def kept() -> Iterator[Path]:
+    """Give one data folder to the tests that only need some database in it."""
+    with tempfile.TemporaryDirectory(prefix="palimpsest-launch-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder) / "data"
 
-    second = manage("showmigrations", "--plan", environment=plain_environment(PALIMPSEST_DATA_DIR=str(data_dir)))
+
+def test_a_command_has_a_database_for_its_own_time(kept: Path) -> None:
+    # The first makes and migrates it, the second finds it; asked for by an option and by the environment.
+    first = manage("sqlsequencereset", "webapp", "--data-dir", str(kept), environment=plain_environment())
+    assert (first.returncode, first.stderr) == (0, "")
+    assert server_of(kept).postmaster is None
+
+    second = manage("showmigrations", "--plan", environment=plain_environment(PALIMPSEST_DATA_DIR=str(kept)))
     assert (second.returncode, second.stderr) == (0, "")
     assert "[X]  webapp.0001_accounts" in second.stdout
     assert "[ ]" not in second.stdout
-    assert server_of(data_dir).postmaster is None
+    assert server_of(kept).postmaster is None
 
 
-def test_of_two_commands_the_last_one_out_stops_the_database(data_dir: Path) -> None:
+def test_of_two_commands_the_last_one_out_stops_the_database(kept: Path) -> None:
     # `shell` runs what it reads: this one says that it is inside, and leaves when its input ends.
     first = subprocess.Popen(
-        [*MANAGE, "shell", "--no-imports", "--data-dir", str(data_dir), "-c", "print('inside', flush=True); input()"],
+        [*MANAGE, "shell", "--no-imports", "--data-dir", str(kept), "-c", "print('inside', flush=True); input()"],
         env=plain_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -100,11 +108,11 @@ def test_of_two_commands_the_last_one_out_stops_the_database(data_dir: Path) -> 
         cwd=CHECKOUT,
     )
     read_until(first, "inside")
-    server = server_of(data_dir)
+    server = server_of(kept)
     running = server.postmaster
     assert running is not None
 
-    second = manage("showmigrations", "--data-dir", str(data_dir), environment=plain_environment())
+    second = manage("showmigrations", "--data-dir", str(kept), environment=plain_environment())
     assert (second.returncode, second.stderr) == (0, "")
     assert server.postmaster == running, "the first still uses it"
 
@@ -113,21 +121,21 @@ def test_of_two_commands_the_last_one_out_stops_the_database(data_dir: Path) -> 
     assert not running.alive()
 
 
-def test_a_database_left_by_a_killed_command_is_used_and_stopped_by_the_next(data_dir: Path) -> None:
+def test_a_database_left_by_a_killed_command_is_used_and_stopped_by_the_next(kept: Path) -> None:
     killed = manage(
         "shell",
         "--no-imports",
         "--data-dir",
-        str(data_dir),
+        str(kept),
         "-c",
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
         environment=plain_environment(),
     )
     assert killed.returncode == -9
-    left = server_of(data_dir).postmaster
+    left = server_of(kept).postmaster
     assert left is not None
 
-    assert manage("showmigrations", "--data-dir", str(data_dir), environment=plain_environment()).returncode == 0
+    assert manage("showmigrations", "--data-dir", str(kept), environment=plain_environment()).returncode == 0
 
     assert not left.alive()
 
@@ -148,8 +156,8 @@ def test_a_file_in_the_place_of_the_data_folder_is_said(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_command_that_does_not_exist_is_usage(data_dir: Path) -> None:
-    done = manage("frobnicate", "--data-dir", str(data_dir), environment=plain_environment())
+def test_a_command_that_does_not_exist_is_usage() -> None:
+    done = manage("frobnicate", environment=os.environ)
     assert (done.returncode, done.stderr) == (2, "There is no command 'frobnicate'; `manage.py help` lists them.\n")
 
 

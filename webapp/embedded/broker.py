@@ -7,7 +7,6 @@ from urllib.parse import quote
 import psycopg
 from kombu import Connection
 from kombu.exceptions import KombuError
-from pgmq.install import get_embedded_install_sql
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -76,6 +75,8 @@ def lay(conninfo: str) -> bool:
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('palimpsest.broker'))")
         if _is_laid(connection):
             return False
+        from pgmq.install import get_embedded_install_sql  # noqa: PLC0415 -- slow to load, and needed once in a life
+
         connection.execute(get_embedded_install_sql().encode())
     return True
 
