@@ -44,11 +44,10 @@ def a_worker(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         text=True,
         start_new_session=True,
     )
+    assert worker.stdout is not None
+    reader = Thread(target=worker.stdout.read)  # a full pipe must not stop the worker
     try:
         read_until(worker, " ready.")
-        # Nobody reads on; a full pipe must not stop it.
-        assert worker.stdout is not None
-        reader = Thread(target=worker.stdout.read)
         reader.start()
         yield worker
     finally:
@@ -59,7 +58,8 @@ def a_worker(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
             except subprocess.TimeoutExpired:
                 os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
-        reader.join()
+        if reader.ident is not None:
+            reader.join()
         worker.stdout.close()
 
 
@@ -138,6 +138,25 @@ def test_a_run_that_kills_every_worker_fails_and_the_head_stays(session: Session
         assert "ended 3 times" in after.reason
         assert head_of(session) == head
         assert ended(tasks.submit(session.pk, **FOLDS).pk).state == "completed"
+
+
+def test_a_worker_that_loses_its_database_connection_leaves_a_run_that_ends(
+    session: Session, quick: dict[str, str]
+) -> None:
+    run = tasks.submit(session.pk, **FOLDS)
+    with a_worker(quick):
+        with transaction.atomic():
+            versions.locked(session.pk)
+            _elsewhere(lambda: until(run.pk, lambda now: now.phase == "land"))
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                    "WHERE pid <> pg_backend_pid() AND cardinality(pg_blocking_pids(pid)) > 0"
+                )
+                assert cursor.fetchone() == (1,)
+        after = ended(run.pk)
+    assert (after.state, after.attempts) == ("completed", 2)
+    assert session.versions.filter(origin="run").count() == 1
 
 
 def test_a_run_is_cancelled_while_a_worker_has_it(session: Session, worker_environment: dict[str, str]) -> None:
