@@ -120,7 +120,7 @@ def _main(given: Mapping[str, Any], text: str) -> str:
     queries = given.get("queries")
     if isinstance(queries, list) and queries:
         return _line(str(queries[0]))
-    return "" if given else _line(text)
+    return "" if given or text.strip() in ("{}", "null") else _line(text)
 
 
 def _line(text: str) -> str:

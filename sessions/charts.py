@@ -19,6 +19,7 @@ MERGED = 600  # bars of a chart: more steps are merged into the largest of each 
 
 LETTER = 6.3  # pixels that a letter of 11 px takes, on average
 BAR = 940  # pixels the bar has on a wide page: what labels are kept apart by
+EDGE = 103.5  # per cent up to which a label may stand out at the right: the gap to the next column
 LEGEND = 52.0  # per cent below the bar that the legend takes from the left
 
 
@@ -78,31 +79,31 @@ def _share(tokens: float, scale: int) -> float:
 
 def _labelled(thresholds: Sequence[tuple[str, str, str, int]], scale: int) -> tuple[Tick, ...]:
     taken: dict[str, list[tuple[float, float]]] = {"above": [(0.0, 9.0)], "below": [(0.0, LEGEND)]}
-    places: dict[str, tuple[str, str]] = {}
-    # Compaction first: it is what a reader looks for.
-    for name, label, rule, tokens in sorted(thresholds, key=lambda one: one[0] != "compaction"):
+    places: dict[str, tuple[str, str, str]] = {}
+    # Compaction first: it is what a reader looks for. A label that does not fit with its rule stands without it.
+    first = ("compaction", "total")
+    for name, label, rule, tokens in sorted(thresholds, key=lambda one: first.index(one[0]) if one[0] in first else len(first)):
         x = _share(tokens, scale)
-        for side, anchor in _preferred(name):
-            long = max(len(f"{tokens:,} {label}"), len(rule)) if side == "above" else len(f"{tokens:,} {label} {rule}")
+        for words, (side, anchor) in ((words, place) for words in (rule, "") for place in _preferred(name)):
+            long = max(len(f"{tokens:,} {label}"), len(words)) if side == "above" else len(f"{tokens:,} {label} {words}".rstrip())
             width = long * LETTER * 100 / BAR
             span = (x - width - 0.6, x + 0.2) if anchor == "end" else (x - 0.2, x + width + 0.6)
-            if span[0] < 0 or span[1] > 101 or any(span[0] < b and a < span[1] for a, b in taken[side]):
+            if span[0] < 0 or span[1] > EDGE or any(span[0] < b and a < span[1] for a, b in taken[side]):
                 continue
             taken[side].append(span)
-            places[name] = (side, anchor)
+            places[name] = (words, side, anchor)
             break
     return tuple(
-        Tick(
-            name,
-            label,
-            rule,
-            tokens,
-            _share(tokens, scale),
-            *places.get(name, ("", "end")),
-            signal=name == "compaction",
-        )
+        Tick(name, label, *_placed(places.get(name), rule, tokens, scale), signal=name == "compaction")
         for name, label, rule, tokens in thresholds
     )
+
+
+def _placed(
+    place: tuple[str, str, str] | None, rule: str, tokens: int, scale: int
+) -> tuple[str, int, float, str, str]:
+    words, side, anchor = place or (rule, "", "end")
+    return words, tokens, _share(tokens, scale), side, anchor
 
 
 def _preferred(name: str) -> tuple[tuple[str, str], ...]:

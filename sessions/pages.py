@@ -73,9 +73,18 @@ def list_row(row: Listed) -> dict[str, Any]:
         "folds": row.folds,
         "rollbacks": row.rollbacks,
         "others": row.others,
-        "tokens": sum(value for value in session.totals.values() if isinstance(value, int)) if session.totals else None,
+        "tokens": _sum(session),
         "took": session.last_at - session.started_at if session.last_at and session.started_at else None,
     }
+
+
+SUMMED = ("fresh", "cache_read", "cache_write", "output")
+
+
+def _sum(session: Session) -> int | None:
+    """Tokens of all requests of a session: prompts and answers. Reasoning is part of the answers."""
+    known = [session.totals[name] for name in SUMMED if isinstance(session.totals.get(name), int)]
+    return sum(known) if known else None
 
 
 def _drops(row: Listed) -> list[float]:
@@ -101,6 +110,7 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
     context: dict[str, Any] = {
         "session": session,
         "agent": agent_label(session.agent),
+        "totals": [(name, session.totals[name]) for name in (*SUMMED, "reasoning") if isinstance(session.totals.get(name), int)],
         "took": session.last_at - session.started_at if session.last_at and session.started_at else None,
         "may_operate": may_operate(request),
         "view": "model" if model else "transcript",
@@ -166,6 +176,8 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
                 opened[band.number] = opened_ghost(seen, band, max(band.start, selected - LEAD) - 1, selected=selected)
         stretch = stretch_after(hidden, total, after if after is not None else -1, queries.RECORDS)
         stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs))
+        if selected is not None and query.get("after") is None:
+            stretch, rows = queries.from_a_call(stretch, rows, selected)
     added, bodies = queries.inserted(seen.version, stretch, stretch.seqs)
     lines = list(
         lines_of(
@@ -262,14 +274,8 @@ def entry_page(session: Session, seq: int, query: Mapping[str, str]) -> dict[str
         result.small = result.parts  # type: ignore[attr-defined] -- as above
     stretch = Stretch((seq,), seq - 1, seq, True, True)
     _, bodies = queries.inserted(seen.version, stretch, [seq, *(result.seq for result in results)])
-    line = next(
-        (
-            line
-            for line in lines_of([row, *results], bodies=bodies, pins=queries.pins_of(session), children={})
-            if isinstance(line, Line)
-        ),
-        None,
-    ) or line_of(row, parts)
+    drawn = list(lines_of([row, *results], bodies=bodies, pins=queries.pins_of(session), children={}))
+    line = next((line for line in drawn if isinstance(line, Line)), None) or line_of(row, parts)
     line.ghost = seq in seen.hidden
     whole = bool(query.get("whole"))
     context: dict[str, Any] = {
@@ -306,6 +312,7 @@ def insertion_page(session: Session, version: int, position: int) -> dict[str, A
     return {
         "session": session,
         "added": added_block(row),
+        "seen": queries.reading(session, version),
         "body": render.markdown(text) if row.kind in ("summary", "notice", "plan", "memory") else render.code(text),
         "prose": row.kind in ("summary", "notice", "plan", "memory"),
         "made_by": row.version,
@@ -389,7 +396,9 @@ def meter(seen: Reading) -> dict[str, Any]:
     if window is not None:
         for one in window.thresholds:
             if one.name.value in SHOWN_THRESHOLDS and one.measure.value == "context":
-                rule = window.limits.source if one.name.value == "total" else f"{window.rule.label}: {one.formula}"
+                rule = _limit_source(window.limits.source) if one.name.value == "total" else one.formula
+                if one.name.value == "compaction":
+                    rule = f"{window.rule.label}: {rule}"
                 limits.append((one.name.value, THRESHOLD_WORDS[one.name.value], rule, one.tokens))
     return {
         "bar": figures.meter(parts, limits, window.total if window is not None else None),
@@ -404,6 +413,11 @@ def meter(seen: Reading) -> dict[str, Any]:
         else [],
         "numbers": {one.key: one for one in said.numbers},
     }
+
+
+def _limit_source(source: str) -> str:
+    """Whose word a window's size is, short enough for the bar; the list under it has the source in full."""
+    return "recorded in the session" if "recorded" in source else "model catalogue"
 
 
 def goals(session: Session) -> dict[str, Any]:
@@ -500,6 +514,7 @@ def chart(seen: Reading) -> dict[str, Any]:
             "label": THRESHOLD_WORDS[one.name.value],
             "tokens": one.tokens,
             "rule": f"{window.rule.label}: {one.formula}",
+            "whose": _limit_source(window.limits.source) if one.name.value == "total" else window.rule.label,
         }
         for one in (window.thresholds if window is not None else ())
         if one.name.value in SHOWN_THRESHOLDS and one.measure.value == "context"

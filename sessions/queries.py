@@ -114,25 +114,33 @@ def shown(row: Entry) -> bool:
 
 
 def cut_after(stretch: Stretch, rows: list[Entry], count: int = SHOWN) -> tuple[Stretch, list[Entry]]:
-    """The beginning of a window up to `count` entries that are shown."""
+    """The beginning of a window up to `count` entries that are shown, and the results that directly follow the last of them."""
     seen = 0
     for at, row in enumerate(rows):
         seen += shown(row)
-        if seen == count and at + 1 < len(rows):
+        if seen >= count and at + 1 < len(rows) and rows[at + 1].kind != "tool_result":
             return Stretch(stretch.seqs[: at + 1], stretch.low, row.seq, stretch.earlier, later=True), rows[: at + 1]
     return stretch, rows
 
 
 def cut_before(stretch: Stretch, rows: list[Entry], count: int = SHOWN) -> tuple[Stretch, list[Entry]]:
-    """The end of a window from `count` shown entries before its end."""
+    """The end of a window from `count` shown entries before its end, and the call that the first of them answers."""
     seen = 0
     for at in range(len(rows) - 1, 0, -1):
         seen += shown(rows[at])
-        if seen == count:
-            return Stretch(stretch.seqs[at:], rows[at - 1].seq, stretch.high, earlier=True, later=stretch.later), rows[
-                at:
-            ]
+        if seen >= count and rows[at].kind != "tool_result":
+            return Stretch(stretch.seqs[at:], rows[at - 1].seq, stretch.high, earlier=True, later=stretch.later), rows[at:]
     return stretch, rows
+
+
+def from_a_call(stretch: Stretch, rows: list[Entry], wanted: int) -> tuple[Stretch, list[Entry]]:
+    """A window around entry `wanted` without the results at its very beginning whose calls stand before it."""
+    at = 0
+    while at < len(rows) and rows[at].seq < wanted and rows[at].kind == "tool_result" and stretch.low >= 0:
+        at += 1
+    if at == 0:
+        return stretch, rows
+    return Stretch(stretch.seqs[at:], rows[at - 1].seq, stretch.high, earlier=True, later=stretch.later), rows[at:]
 
 
 def inserted(

@@ -5,6 +5,7 @@ No database here: everything is given. `Line` is one row of the transcript; temp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,6 +43,7 @@ class Line:
     exit_code: int | None = None
     failed: bool = False
     body: SafeString | None = None
+    lead: SafeString | None = None
     cut: str = ""
     opens: bool = False
     signed: bool = False
@@ -98,10 +100,12 @@ class Added:
 
 @dataclass(slots=True)
 class Turn:
-    """Lines of one turn in a window. `begins`: whether the turn's opening stands in it. None: before the first turn."""
+    """Lines of one turn in a window. `begins`: whether the turn's opening stands here; `resumes`: whether it goes on behind something
+    else, so that it needs a heading again. `turn` None: before the first turn."""
 
     turn: int | None
     begins: bool
+    resumes: bool
     facts: TurnFacts | None
     goal: str | None = None
     blocks: list[Any] = field(default_factory=list)
@@ -222,6 +226,11 @@ def line_of(row: Entry, parts: tuple[Part, ...] | None) -> Line:
         case "prompt":
             line.body, line.cut = _plain_body(text)
             line.remark = media_words(parts)
+        case "summary":
+            line.name = "Summary"
+            line.remark = _lines_words(text)
+            line.lead = _beginning(text)
+            line.opens = len(text) > SUMMARY
         case "malformed":
             line.name = "Malformed"
             line.argument = plain(text[:120]).replace("\n", " ")
@@ -232,6 +241,13 @@ def line_of(row: Entry, parts: tuple[Part, ...] | None) -> Line:
             line.remark = _lines_words(text) if line.form != "media" else ""
             line.opens = bool(text)
     return line
+
+
+def _beginning(text: str) -> SafeString:
+    """The first words of a long text, from where it says something."""
+    start = "\n".join(line for line in plain(text[: 3 * SUMMARY]).split("\n") if line.strip() and not line.lstrip().startswith("<"))
+    cut = start[:SUMMARY].rsplit(" ", 1)[0] if len(start) > SUMMARY else start
+    return render.words(cut + (" …" if len(cut) < len(text) else ""))
 
 
 _FORMS = {"tool_call": "call", "tool_result": "result", "event": "event", "malformed": "malformed"}
@@ -380,16 +396,13 @@ def _lines_words(text: str) -> str:
     return f"{count:,} lines" if count > 1 else ""
 
 
+_FRAME = re.compile(r"</?[a-z][a-z-]*>")  # tags by which agents frame what is not a person's words
+
+
 def _telling(text: str, parts: tuple[Part, ...]) -> str:
-    """The first line that says something."""
-    first = next(
-        (
-            line.strip()
-            for line in plain(text[:2000]).split("\n")
-            if line.strip() and not line.strip().startswith("<system")
-        ),
-        "",
-    )
+    """The first line that says something, without the frame around it."""
+    lines = (_FRAME.sub(" ", line).strip() for line in plain(text[:2000]).split("\n"))
+    first = next((line for line in lines if line), "")
     return first[:160] or media_words(parts)
 
 
@@ -434,17 +447,23 @@ def blocks_of(
 
     for line in lines:
         seq = line.first if isinstance(line, Quiet) else line.seq
-        number = turn.turn if isinstance(line, Quiet) and turn is not None else getattr(line, "turn", None)
+        number = line.turn if isinstance(line, Line) else turn.turn if turn is not None else None
         while at < len(fixed) and fixed[at][0] < seq:
             block = fixed[at][2]
             at += 1
             if isinstance(block, Ghost) or (turn is not None and number != turn.turn):
                 turn = None
             place(block)
+        if isinstance(line, Line) and line.form == "summary":
+            # What a compaction wrote stands between turns: it belongs to none.
+            turn = None
+            out.append(line)
+            continue
         if turn is None or turn.turn != number:
             facts = turns.get(number) if number is not None else None
             begins = facts is not None and facts.first_seq == seq
-            turn = Turn(number, begins, facts, getattr(line, "goal", None))
+            resumes = not begins and number is not None and bool(out or stretch.low < 0)
+            turn = Turn(number, begins, resumes, facts, getattr(line, "goal", None))
             out.append(turn)
         turn.blocks.append(line)
     turn = None
@@ -461,6 +480,7 @@ def _stands_for(band: Band, added: Sequence[Insertion]) -> Insertion | None:
 
 
 def _added_blocks(added: Sequence[Insertion]) -> Iterator[Added]:
+    """Insertions one by one; of what the agent carried over at one place, only the first, the others as links."""
     groups: list[list[Insertion]] = []
     for insertion in added:
         if groups and groups[-1][0].after == insertion.after and groups[-1][0].kind == insertion.kind:
@@ -468,7 +488,7 @@ def _added_blocks(added: Sequence[Insertion]) -> Iterator[Added]:
         else:
             groups.append([insertion])
     for group in groups:
-        if len(group) <= CARRIED:
+        if len(group) <= CARRIED and group[0].kind != "file":
             for insertion in group:
                 yield added_block(insertion)
         else:
@@ -476,11 +496,14 @@ def _added_blocks(added: Sequence[Insertion]) -> Iterator[Added]:
 
 
 def added_block(insertion: Insertion, others: tuple[Insertion, ...] = ()) -> Added:
+    """What stands at the place of an insertion while it is closed: the beginning of a text, of a file only its name."""
+    if insertion.kind in ("file", "skill"):
+        return Added(insertion, "", True, others)
     parts = parts_of(insertion)
     text = "" if parts is None else "\n".join(part.text for part in parts if part.text)
     cut = parts is None or len(text) > SUMMARY
-    start = plain(text[:SUMMARY]).strip()
-    return Added(insertion, render.words(start + (" …" if cut and text else "")), cut, others)
+    start = text if len(text) <= SUMMARY else text[:SUMMARY].rsplit(" ", 1)[0] + " …"
+    return Added(insertion, render.markdown(start), cut, others)
 
 
 # -- one entry, opened ------------------------------------------------------------------------------------------------

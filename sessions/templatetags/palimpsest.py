@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -174,6 +175,13 @@ def visible(value: Any) -> str:
 
 
 @register.filter
+def under(value: str, folder: str | None) -> str:
+    """A path inside the session's folder as seen from there; all else as it is."""
+    root = f"{folder.rstrip('/')}/" if folder else ""
+    return value.removeprefix(root) if len(root) > 1 else value
+
+
+@register.filter
 def live(value: datetime | None) -> bool:
     """Whether a session with its last step then is running."""
     return value is not None and timezone.now() - value < LIVE
@@ -235,15 +243,31 @@ def band_words(maker: Maker, band: Band) -> str:
             return _("No longer sent")
 
 
+_FIGURES = re.compile(r",? ?\(?[\d,]+ tokens (?:before|saved)(?=\))|\([\d,]+ tokens (?:before|saved)\)")
+
+
+@register.filter
+def brief(label: str) -> str:
+    """A version's label without the figures that stand beside it anyway."""
+    return _FIGURES.sub("", label).replace(" ()", "")
+
+
 _INSERTED = {
     "summary": gettext_noop("Summary"),
-    "file": gettext_noop("File, put in again"),
-    "skill": gettext_noop("Skill, put in again"),
+    "file": gettext_noop("Re-injected"),
+    "skill": gettext_noop("Skill, re-injected"),
     "plan": gettext_noop("Plan"),
     "memory": gettext_noop("Memory"),
     "notice": gettext_noop("Notice"),
     "message": gettext_noop("Message of the new history"),
 }
+
+
+@register.filter
+def unsaid(label: str, kind: str) -> str:
+    """A label without the kind that stands before it already."""
+    head, _comma, more = label.partition(", ")
+    return more if head.casefold() == kind and more else "" if label.casefold() == kind else label
 
 
 @register.filter

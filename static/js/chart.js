@@ -45,6 +45,7 @@
 
   function draw() {
     plot.textContent = "";
+    overlay = null;
     const width = plot.clientWidth, height = plot.clientHeight;
     if (!data.n.length) {
       const none = document.createElement("p");
@@ -63,7 +64,7 @@
     const top = scaleTop();
     chart = new uPlot({
       width, height: height - BAND + 18,
-      padding: [TOP, right(), 0, 0],
+      padding: [TOP, right(), 6, 0],
       legend: { show: false },
       cursor: { show: false },
       scales: { x: { time: false, range: [-0.5, count - 0.5] }, y: { range: [0, top] } },
@@ -72,11 +73,10 @@
         { size: LEFT, gap: 6, stroke: resolved("ink-2"), font: "11px " + (colour("--sans") || "sans-serif"), ticks: { show: false },
           grid: { stroke: resolved("rule"), width: 1 }, splits: (u, axis, low, high) => ticks(high), values: (u, values) => values.map(short) },
       ],
-      hooks: { drawClear: [grounds] },
+      hooks: { drawClear: [grounds], draw: [() => overlay && paint()] },
       series: [{}, layer("ink"), layer("accent"), layer("cached")],
     }, [data.n.map((_, i) => i), kept(all), kept(prompt), kept(cached)], plot);
     overlay = make("svg", { class: "overlay", width, height, "aria-hidden": "true" }, plot);
-    paint();
   }
 
   function ticks(high) {
@@ -149,7 +149,8 @@
         if (!label.off) make("path", { class: "leader " + label.one.name, d: `M${start} ${level}h6L${start + 16} ${heights[i] - 4}h3` }, overlay);
         const words = make("text", { x: start + 22, y: heights[i], class: label.one.name }, overlay);
         make("tspan", { class: "figure" }, words, figure(label.one.tokens));
-        make("tspan", {}, words, " " + label.one.label + (label.off ? ", out of sight" : ""));
+        make("tspan", {}, words, " " + label.one.label + (label.off ? " ↑" : ""));
+        make("tspan", { class: "quiet" }, words, " · " + label.one.whose);
         make("title", {}, words, label.one.rule);
       });
     }

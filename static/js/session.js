@@ -7,7 +7,6 @@
   if (!root) return;
   const here = root.dataset.session;
   const main = document.getElementById("main");
-  const smooth = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "auto";
   let goalsHaveKeys = false;
 
   const version = () => (root.dataset.v ? "v=" + root.dataset.v : "");
@@ -33,7 +32,7 @@
       element.setAttribute("aria-current", "true");
       element.focus({ preventScroll: true });
     }
-    if (scroll) element.scrollIntoView({ block: "nearest", behavior: smooth });
+    if (scroll) element.scrollIntoView({ block: "nearest" });
     const seq = element.dataset.seq;
     if (seq === undefined) return;
     inspect(seq);
@@ -321,9 +320,7 @@
   });
 
   // A short bar repeats title, meter and action once the head is out of sight; the entry at the top moves the chart's cursor.
-  const head = document.getElementById("session-head");
-  new IntersectionObserver((seen) => { document.body.classList.toggle("scrolled", !seen[0].isIntersecting); }).observe(document.querySelector(".chart-section"));
-  void head;
+  new IntersectionObserver((seen) => { document.body.classList.toggle("scrolled", !seen[0].isIntersecting); }, { rootMargin: "-40px 0px 0px 0px" }).observe(document.querySelector(".chart-section"));
 
   let ticking = false;
   addEventListener("scroll", function () {
@@ -345,11 +342,6 @@
   const marked = main.querySelector(".entry[aria-current]");
   if (marked) {
     marked.scrollIntoView({ block: "center" });
-    marked.focus({ preventScroll: true });
     place(marked.dataset.seq, marked.dataset.step);
   }
-  new MutationObserver(function () {
-    const now = main.querySelector("#entries .entry[aria-current]");
-    if (now && !main.contains(document.activeElement) && document.activeElement === document.body) now.focus({ preventScroll: true });
-  }).observe(main, { childList: true, subtree: true });
 })();
