@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
+from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -97,9 +98,12 @@ def ingest_paths(
 def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Taken:
     """Take in one file. Never raises for what the file is or holds; errors of the database do come through."""
     try:
+        # Looked at before it is opened: opening a pipe waits for its writer.
+        found = path.stat()
+        if not (S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)):
+            return Taken(str(path), "failed", "not a regular file")
         with path.open("rb") as file:
-            stat = os.fstat(file.fileno())
-            modified = datetime.fromtimestamp(stat.st_mtime, UTC)
+            modified = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             return take(workspace, str(path.absolute()), file, modified=modified, owner=owner, patient=patient)
     except FileNotFoundError:
         return Taken(str(path), "failed", "there is no such file")

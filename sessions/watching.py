@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from watchfiles import Change, watch
+from watchfiles import Change
+
+# The watch has to stand before what is there is looked through; the package's own `watch` begins with its first wait.
+from watchfiles._rust_notify import RustNotify
 
 DEBOUNCE = 400  # ms within which changes are told together; an agent writes a line in several pieces
-LOOKED_AGAIN = 5_000  # ms after which it is looked whether folders came or went
+_STEP = 50  # ms without a change after which those so far are told
+LOOKED_AGAIN = 2_000  # ms after which it is looked whether folders came or went
 _RETRY = 2.0  # seconds between attempts where nothing can be watched
+
+type Present = dict[Path, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,53 +31,54 @@ class Changes:
 def changes(wanted: Callable[[], list[Path]], stop: Event) -> Iterator[Changes]:
     """What changed under the folders and files that `wanted` names now, until `stop` is set.
 
-    Begins with everything there is, so that nothing written between two watches is missed. A folder that vanished is left; when it is
-    there again it is begun anew.
+    Begins with everything there is, so that nothing written before is missed. A folder that vanished is left; when it is there again
+    it is begun anew.
     """
-    known: dict[Path, tuple[int, int]] = {}
+    known: Present = {}
     while not stop.is_set():
         present = _present(wanted())
-        new = tuple(path for path, identity in present.items() if known.get(path) != identity)
-        known = present
-        if not present:
+        try:
+            if not present:
+                raise FileNotFoundError("none of the folders is there")
+            watcher = RustNotify([str(path) for path in present], False, False, 0, True, True)
+        except OSError:
+            # Nothing is there yet, or went between looking and watching, or the system has no watch left to give.
+            known = {}
             stop.wait(_RETRY)
             continue
-        if new:
-            yield Changes(new, whole=True)
-        try:
-            yield from _until_other_folders(present, wanted, stop)
-        except OSError:
-            # A folder vanished between looking and watching, or the system has no watch left to give.
-            stop.wait(_RETRY)
+        with watcher:
+            new = tuple(path for path, identity in present.items() if known.get(path) != identity)
+            if new:
+                yield Changes(new, whole=True)
+            known = yield from _until_other_folders(watcher, present, wanted, stop)
 
 
 def _until_other_folders(
-    present: dict[Path, tuple[int, int]], wanted: Callable[[], list[Path]], stop: Event
-) -> Iterator[Changes]:
-    watched = watch(
-        *present,
-        stop_event=stop,
-        debounce=DEBOUNCE,
-        rust_timeout=LOOKED_AGAIN,
-        yield_on_timeout=True,
-        raise_interrupt=False,
-        ignore_permission_denied=True,
-        watch_filter=None,
-    )
-    for found in watched:
+    watcher: RustNotify, present: Present, wanted: Callable[[], list[Path]], stop: Event
+) -> Generator[Changes, None, Present]:
+    """Changes while the same folders are there; returns those of them that need no new beginning."""
+    while not stop.is_set():
+        found = watcher.watch(DEBOUNCE, _STEP, LOOKED_AGAIN, stop)
+        if isinstance(found, str):
+            if found in ("stop", "signal"):
+                stop.set()
+                break
+            found = set()
+        told = [(Change(change), Path(path)) for change, path in found]
         # A folder that changed only says that something in it did, which is told by itself; a new one is looked through.
-        paths = sorted(
-            {Path(path) for change, path in found if change is not Change.modified or not Path(path).is_dir()}
-        )
+        paths = sorted({path for change, path in told if change is not Change.modified or not path.is_dir()})
         if paths:
             yield Changes(tuple(paths), whole=False)
-        if _present(wanted()) != present:
-            return
+        gone = {path for change, path in told if change is Change.deleted and path in present}
+        if gone or _present(wanted()) != present:
+            # A folder made anew may get the number of the one that went, so that only the telling of its end is sure.
+            return {path: identity for path, identity in present.items() if path not in gone}
+    return present
 
 
-def _present(paths: list[Path]) -> dict[Path, tuple[int, int]]:
+def _present(paths: list[Path]) -> Present:
     """Those of the paths that are there, each with what tells it from another of the same name."""
-    out: dict[Path, tuple[int, int]] = {}
+    out: Present = {}
     for path in paths:
         try:
             stat = path.stat()

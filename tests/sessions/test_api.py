@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -96,7 +94,9 @@ def test_the_list_is_the_commands_and_goes_on_by_keyset(client, workspace, opera
     assert paged == [row["id"] for row in whole["items"]]
     assert len(set(paged)) == 5
     assert get(client, "/sessions", operator, agent="codex")["items"] == []
-    assert get(client, "/sessions", operator, status=422, after="!!")["error"]["message"].startswith("This cursor is none")
+    assert get(client, "/sessions", operator, status=422, after="!!")["error"]["message"].startswith(
+        "This cursor is none"
+    )
 
 
 def test_a_session_with_its_gauge_and_sources(client, operator, sample):
@@ -117,7 +117,10 @@ def test_entries_steps_and_goals_come_in_pages(client, operator, sample):
     assert first["items"][0]["parts"][0]["text"].startswith("Print the next high water")
     steps = get(client, f"/sessions/{sample.pk}/steps", operator)
     assert [row["n"] for row in steps["items"]] == list(range(1, sample.steps_count + 1))
-    assert steps["items"][0]["prompt"] == steps["items"][0]["fresh"] + steps["items"][0]["cache_read"] + steps["items"][0]["cache_write"]
+    assert (
+        steps["items"][0]["prompt"]
+        == steps["items"][0]["fresh"] + steps["items"][0]["cache_read"] + steps["items"][0]["cache_write"]
+    )
     goals = get(client, f"/sessions/{sample.pk}/goals", operator)
     assert [(row["path"], row["status"]) for row in goals if row["status"] == "abandoned"] == [("3", "abandoned")]
 
@@ -145,7 +148,10 @@ def test_roll_back_undo_redo_and_head(client, operator, sample):
     assert get(client, f"{address}/context", operator)["content_hash"] == rolled["content_hash"]
     assert post(client, f"{address}/head", operator, {"version": 0})["head"] == 0
     refused = post(client, f"{address}/redo", operator, status=409)
-    assert refused["error"] == {"code": "nothing_to_redo", "message": "There is nothing to redo: no undo since the last new version."}
+    assert refused["error"] == {
+        "code": "nothing_to_redo",
+        "message": "There is nothing to redo: no undo since the last new version.",
+    }
     assert list(Event.objects.order_by("pk").values_list("what", "who__username")) == [
         (what, Event.objects.first().who.username) for what in ("rolled_back", "undone", "redone", "head_moved")
     ]
@@ -153,7 +159,13 @@ def test_roll_back_undo_redo_and_head(client, operator, sample):
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [({}, 422), ({"to_turn": 1, "to_entry": 3}, 422), ({"to_turn": 99}, 422), ({"to_entry": 112}, 409), ({"to_turn": "x"}, 422)],
+    [
+        ({}, 422),
+        ({"to_turn": 1, "to_entry": 3}, 422),
+        ({"to_turn": 99}, 422),
+        ({"to_entry": 112}, 409),
+        ({"to_turn": "x"}, 422),
+    ],
 )
 def test_a_roll_back_that_makes_no_sense_is_refused_and_moves_nothing(client, operator, sample, body, status):
     answer = post(client, f"/sessions/{sample.pk}/rollback", operator, body, status=status)
@@ -219,7 +231,8 @@ def test_a_file_is_taken_in_by_form_and_by_raw_body_and_grows_under_its_name(cli
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"), [(b"", "an empty file"), (b"hello\n", "no records of an agent known here"), (b"\x00" * 5000, "no records")]
+    ("data", "reason"),
+    [(b"", "an empty file"), (b"hello\n", "no records of an agent known here"), (b"\x00" * 5000, "no records")],
 )
 def test_an_upload_that_is_no_session_is_refused_with_the_reason(client, workspace, operator, data, reason):
     answer = client.post("/api/sources?name=x.jsonl", data, content_type="application/octet-stream", **operator)
@@ -236,7 +249,9 @@ def test_an_upload_needs_a_name_and_a_right(client, workspace, operator):
 
 
 def test_an_uploads_name_cannot_point_into_the_machine(client, workspace, operator):
-    response = client.post("/api/sources?name=../../etc/x.jsonl", bytes(turns(1)), content_type="application/octet-stream", **operator)
+    response = client.post(
+        "/api/sources?name=../../etc/x.jsonl", bytes(turns(1)), content_type="application/octet-stream", **operator
+    )
     assert response.json()["path"] == "upload:/etc/x.jsonl"
 
 
