@@ -158,6 +158,8 @@ def chromium(chromium_path: str) -> Iterator[Any]:
     """Run one headless Chromium for all browser tests of this process."""
     from playwright.sync_api import sync_playwright
 
+    # Playwright's plain interface keeps an event loop in this thread, in which Django would refuse to ask the database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     with sync_playwright() as play:
         browser = play.chromium.launch(
             executable_path=chromium_path,
@@ -165,6 +167,7 @@ def chromium(chromium_path: str) -> Iterator[Any]:
         )
         yield browser
         browser.close()
+    os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
 
 
 @pytest.fixture

@@ -77,8 +77,8 @@ class Up:
 
 
 @contextmanager
-def run_up(data_dir: Path, *arguments: str, environment: Mapping[str, str]) -> Iterator[Up]:
-    """Start `up` on a data folder; whatever happens, it has ended after the block."""
+def run_up(data_dir: Path, *arguments: str, environment: Mapping[str, str], user: int | None = None) -> Iterator[Up]:
+    """Start `up` on a data folder, perhaps as another user; whatever happens, it has ended after the block."""
     process = subprocess.Popen(
         [*MANAGE, "up", "--data-dir", str(data_dir), "--no-discover", *arguments],
         env=dict(environment),
@@ -86,6 +86,9 @@ def run_up(data_dir: Path, *arguments: str, environment: Mapping[str, str]) -> I
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
     )
     try:
         yield Up(process)

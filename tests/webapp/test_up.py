@@ -2,8 +2,10 @@
 
 import http.client
 import os
+import pwd
 import signal
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -16,6 +18,7 @@ import pytest
 
 from tests.processes import Up, manage, plain_environment, run_up
 from webapp.embedded.data_dir import ProcessId, UpState
+from webapp.embedded.places import Account, can_walk
 
 CHILDREN = {"web server", "worker", "watcher"}
 
@@ -140,6 +143,24 @@ def test_up_after_kills(place: Place) -> None:
         assert "recovering" in up.wait_for("The last `up` was killed")
         up.wait_for("Everything runs")
         assert get(f"{up.url}sign-in/{kept}").headers["Location"] == "/", "what the database held is there"
+
+
+def test_up_as_an_ordinary_user(place: Place) -> None:
+    """The other tests run it as whoever runs them; on a build machine that is root."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests of this file have shown it")
+    nobody = pwd.getpwnam("nobody")
+    account = Account(nobody.pw_uid, nobody.pw_gid, "nobody")
+    if not can_walk(account, Path(sys.executable).resolve()):
+        pytest.skip("Python lies where only root can run it")
+    for folder in (place.data_dir.parent, place.data_dir.parent / "home"):
+        os.chown(folder, account.uid, account.gid)
+
+    with run_up(place.data_dir, environment=place.environment, user=account.uid) as up:
+        up.wait_for("Everything runs")
+        assert get(f"{up.url}sign-in").status == 200
+        assert {process.uids().real for process in place.everybody()} == {account.uid}
+        assert up.interrupt() == 0
 
 
 def test_a_port_that_is_taken_is_said(place: Place) -> None:
