@@ -12,45 +12,39 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import Error, IntegrityError, connection, transaction
+from django.db import Error, IntegrityError, transaction
 from django.db.models.functions import Now
 
 from compaction import progress
 from compaction.budget import meter_for
+from compaction.choosing import SUMMARISERS, Choice, choose
 from compaction.landing import Stale, check_base, land
 from compaction.models import Run
+from compaction.pickup import pick_up_stale_runs
 from compaction.plan import Status
 from compaction.preview import Preview, preview
 from compaction.progress import CancelAsked, Claim, Lost
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
-from compaction.strategies import by_id, strategies
-from compaction.strategies.base import BadParam, Strategy, settled
 from sessions.models import Session
 from sessions.versions import Refused, locked
 
+__all__ = [
+    "SUMMARISERS",
+    "Choice",
+    "Previewed",
+    "cancel",
+    "choose",
+    "execute",
+    "fail",
+    "pick_up_stale_runs",
+    "preview_run",
+    "request",
+]
+
 logger = logging.getLogger(__name__)
 
-SUMMARISERS = ("extractive", "llm")
 REFUSED_AS_FAILED = (Status.FAILED_PROVIDER, Status.FAILED_TOKEN_COUNT)
 """Outcomes that are nobody's refusal but a failure of what the run needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What is to be done, checked: everything a plan depends on besides the context."""
-
-    strategy: Strategy
-    params: Mapping[str, Any]
-    summariser: str = "extractive"
-    instructions: str = ""
-    pins: frozenset[int] = frozenset()
-    without: frozenset[str] = frozenset()
-    edited_summary: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The strategy as stored with a run: "hybrid:1"."""
-        return f"{self.strategy.id}:{self.strategy.version}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,41 +55,6 @@ class Previewed:
     base: Base
     choice: Choice
     preview: Preview
-
-
-def choose(
-    *,
-    strategy: str,
-    params: Mapping[str, Any] | None = None,
-    summariser: str = "extractive",
-    instructions: str = "",
-    pins: Iterable[int] = (),
-    without: Iterable[str] = (),
-    edited_summary: str | None = None,
-) -> Choice:
-    """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do."""
-    try:
-        found = by_id(strategy)
-    except KeyError:
-        known = ", ".join(strategies())
-        raise Refused("no_such_strategy", f"There is no strategy {strategy!r}; there are: {known}.") from None
-    try:
-        values = settled(found.params, params or {})
-    except BadParam as error:
-        raise Refused("bad_param", f"{found.id}: {error}.") from error
-    if summariser not in SUMMARISERS:
-        raise Refused(
-            "no_such_summariser", f"There is no summariser {summariser!r}; there are: {', '.join(SUMMARISERS)}."
-        )
-    if summariser == "llm":
-        raise Refused(
-            "no_model", "No model is configured for summaries. The extractive summariser needs none: use that one."
-        )
-    if edited_summary is not None and not edited_summary.strip():
-        raise Refused(
-            "bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it."
-        )
-    return Choice(found, values, summariser, instructions.strip(), frozenset(pins), frozenset(without), edited_summary)
 
 
 def preview_run(
@@ -239,25 +198,6 @@ def fail(run_id: int, *, reason: str) -> bool:
     return ended == 1
 
 
-def pick_up_stale_runs() -> list[int]:
-    """Settle the runs whose worker is gone; the ids of those to be sent again.
-
-    A run without a heartbeat for `stale_seconds()` is queued again, or ends: cancelled where that was asked, failed after
-    ATTEMPTS. A queued one that nobody took for long, while no worker works, is sent again: its message went down with a worker.
-    Each is settled by one statement, so that several callers at once settle it once.
-    """
-    late = progress.stale_seconds()
-    with connection.cursor() as cursor:
-        cursor.execute(_SETTLE, {"late": late, "attempts": progress.ATTEMPTS})
-        settled_runs = cursor.fetchall()
-        cursor.execute(_SEND_AGAIN, {"late": late, "long": late * 4})
-        waiting = [pk for (pk,) in cursor.fetchall()]
-    for pk, state in settled_runs:
-        logger.warning("run %s: its worker is gone; it is %s now", pk, state)
-        progress.tell(pk)
-    return [pk for pk, state in settled_runs if state == Run.State.QUEUED] + waiting
-
-
 def _check_pins(base: Base, choice: Choice) -> None:
     """Refuse a pin of an entry that is not there: it would protect nothing and say it does."""
     wrong = sorted(seq for seq in choice.pins if not 0 <= seq <= base.last_seq)
@@ -354,28 +294,3 @@ def _figures(result: Preview) -> dict[str, Any]:
         "tokens_after": result.tokens_after,
         "report": result.to_json(),
     }
-
-
-_LINE = (
-    "jsonb_build_array(jsonb_build_array("
-    "round(extract(epoch FROM clock_timestamp() - started_at)::numeric, 2), 'worker gone', 'no word from its worker'))"
-)
-_ENDS = "CASE WHEN cancel_asked THEN 'cancelled' WHEN attempts < %(attempts)s THEN 'queued' ELSE 'failed' END"
-_SETTLE = f"""
-    UPDATE compaction_run SET
-        state = {_ENDS}, phase = {_ENDS}, log = log || {_LINE}, heartbeat_at = clock_timestamp(),
-        status = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN 'interrupted' END,
-        reason = CASE
-            WHEN cancel_asked THEN 'Cancelled; the head stays where it was.'
-            WHEN attempts >= %(attempts)s THEN 'Its worker ended ' || attempts || ' times in the middle of it; the head stays where it was.'
-            ELSE '' END,
-        ended_at = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN clock_timestamp() END
-    WHERE state = 'running' AND heartbeat_at < clock_timestamp() - make_interval(secs => %(late)s)
-    RETURNING id, state
-"""  # noqa: S608 -- constants of this module
-_SEND_AGAIN = """
-    UPDATE compaction_run SET heartbeat_at = clock_timestamp()
-    WHERE state = 'queued' AND heartbeat_at < clock_timestamp() - make_interval(secs => %(long)s)
-      AND NOT EXISTS (SELECT 1 FROM compaction_run WHERE state = 'running' AND heartbeat_at > clock_timestamp() - make_interval(secs => %(late)s))
-    RETURNING id
-"""

@@ -1,0 +1,66 @@
+"""What a person chose to do to a context, checked: everything a plan depends on besides the context itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compaction.strategies import by_id, strategies
+from compaction.strategies.base import BadParam, Strategy, settled
+from sessions.versions import Refused
+
+SUMMARISERS = ("extractive", "llm")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be done, checked: everything a plan depends on besides the context."""
+
+    strategy: Strategy
+    params: Mapping[str, Any]
+    summariser: str = "extractive"
+    instructions: str = ""
+    pins: frozenset[int] = frozenset()
+    without: frozenset[str] = frozenset()
+    edited_summary: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The strategy as stored with a run: "hybrid:1"."""
+        return f"{self.strategy.id}:{self.strategy.version}"
+
+
+def choose(
+    *,
+    strategy: str,
+    params: Mapping[str, Any] | None = None,
+    summariser: str = "extractive",
+    instructions: str = "",
+    pins: Iterable[int] = (),
+    without: Iterable[str] = (),
+    edited_summary: str | None = None,
+) -> Choice:
+    """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do."""
+    try:
+        found = by_id(strategy)
+    except KeyError:
+        known = ", ".join(strategies())
+        raise Refused("no_such_strategy", f"There is no strategy {strategy!r}; there are: {known}.") from None
+    try:
+        values = settled(found.params, params or {})
+    except BadParam as error:
+        raise Refused("bad_param", f"{found.id}: {error}.") from error
+    if summariser not in SUMMARISERS:
+        raise Refused(
+            "no_such_summariser", f"There is no summariser {summariser!r}; there are: {', '.join(SUMMARISERS)}."
+        )
+    if summariser == "llm":
+        raise Refused(
+            "no_model", "No model is configured for summaries. The extractive summariser needs none: use that one."
+        )
+    if edited_summary is not None and not edited_summary.strip():
+        raise Refused(
+            "bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it."
+        )
+    return Choice(found, values, summariser, instructions.strip(), frozenset(pins), frozenset(without), edited_summary)
