@@ -1,0 +1,73 @@
+"""A workspace for a measure's time: what is measured is real rows, and none of them stays."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from sessions.models import Session, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A workspace, a person in it, and a folder for files."""
+
+    workspace: Any
+    user: Any
+    folder: Path
+
+
+@contextmanager
+def a_place() -> Iterator[Place]:
+    """Make a workspace, and remove it with everything in it."""
+    name = f"bench-{token_hex(4)}"
+    workspace = apps.get_model("webapp", "Workspace").objects.create(name=name, slug=name)
+    user = get_user_model().objects.create_user(name)
+    apps.get_model("webapp", "Membership").objects.create(workspace=workspace, user=user, role="admin")
+    try:
+        with TemporaryDirectory(prefix="palimpsest-bench-") as folder:
+            yield Place(workspace, user, Path(folder))
+    finally:
+        Session.objects.filter(workspace=workspace).delete()
+        Source.objects.filter(workspace=workspace).delete()
+        user.delete()
+        workspace.delete()
+
+
+def analyse() -> None:
+    """Let the planner know the rows that just came, as it would after a while."""
+    with connection.cursor() as cursor:
+        for table in ("entry", "step", "goal", "version", "insertion", "session"):
+            cursor.execute(f"ANALYZE agent_sessions_{table}")
+
+
+class PeakMemory:
+    """The most memory this process held since the measure began, in bytes; where it cannot be reset, since it started."""
+
+    def __init__(self) -> None:
+        try:
+            # Linux alone: 5 resets the high-water mark.
+            Path("/proc/self/clear_refs").write_text("5")
+        except OSError:
+            self.resets = False
+        else:
+            self.resets = True
+
+    def read(self) -> int:
+        if self.resets:
+            for line in Path("/proc/self/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale

@@ -1,0 +1,75 @@
+"""`bench`: what ingest, pages and previews cost on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from sessions.bench import ingesting, paging, previewing
+from sessions.management.base import SessionsCommand
+
+
+class Command(SessionsCommand):
+    help = "Measure on invented sessions, in a workspace of their own that is removed afterwards."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        which = parser.add_subparsers(dest="which", required=True, metavar="WHAT")
+        ingest = which.add_parser("ingest", help="speed and memory of taking sessions in, beside the floor")
+        ingest.add_argument("--mb", type=_count, default=50, metavar="N", help="megabytes to generate (default: 50)")
+        pages = which.add_parser("pages", help="server time of a short and a long session's page, side by side")
+        pages.add_argument("--small", type=_count, default=500, metavar="ENTRIES")
+        pages.add_argument("--large", type=_count, default=50_000, metavar="ENTRIES")
+        pages.add_argument("--runs", type=_count, default=15, metavar="N")
+        compaction = which.add_parser("compaction", help="time of a preview by the length of the context")
+        compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
+        compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
+        compaction.add_argument("--runs", type=_count, default=3, metavar="N")
+        for one in (ingest, pages, compaction):
+            one.add_argument(
+                "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON"
+            )
+
+    def act(self, options: dict[str, Any]) -> Any:
+        match options["which"]:
+            case "ingest":
+                found = ingesting.bench(megabytes=options["mb"])
+            case "pages":
+                found = paging.bench(small=options["small"], large=options["large"], runs=options["runs"])
+            case _:
+                found = previewing.bench(entries=options["entries"], strategy=options["strategy"], runs=options["runs"])
+        return {"bench": options["which"], **found}
+
+    def tell(self, value: Any) -> None:
+        match value["bench"]:
+            case "ingest":
+                self.stdout.write(
+                    f"{value['bytes'] / 1e6:,.1f} MB in {value['files']} files, {value['entries']:,} entries: {value['seconds']:.2f} s, "
+                    f"{value['megabytes_per_second']} MB/s, {value['entries_per_second']:,} entries/s, "
+                    f"peak memory {value['peak_memory'] / 1e6:,.0f} MB ({value['memory_before'] / 1e6:,.0f} MB before)"
+                )
+                floor = value["floor"]
+                self.stdout.write(
+                    f"floor ({floor['what']}): {floor['seconds']:.2f} s, {floor['megabytes_per_second']} MB/s; "
+                    f"ours takes {value['times_the_floor']} times as long, {value['times_the_floor_cpu']} times by CPU"
+                )
+            case "pages":
+                for row in value["pages"]:
+                    self.stdout.write(
+                        f"{row['page']:<8} {value['small']:,} entries {row['small_seconds'] * 1000:.1f} ms ({row['small_bytes']:,} bytes), "
+                        f"{value['large']:,} entries {row['large_seconds'] * 1000:.1f} ms ({row['large_bytes']:,} bytes): ratio {row['ratio']}"
+                    )
+            case _:
+                for row in value["sizes"]:
+                    self.stdout.write(
+                        f"{row['entries']:>9,} entries: preview {row['preview_seconds']:.2f} s, context {row['context_seconds']:.2f} s, "
+                        f"all meters {row['meters_seconds'] * 1000:.1f} ms; {row['status']}, "
+                        f"{row['tokens_before']} → {row['tokens_after']} tokens, peak memory {row['peak_memory'] / 1e6:,.0f} MB"
+                    )
+
+
+def _count(text: str) -> int:
+    value = int(text.replace("_", "").replace(",", ""))
+    if value < 1:
+        raise argparse.ArgumentTypeError("a number from 1 on")
+    return value
