@@ -123,6 +123,17 @@ def flatten(items: Iterable[Item]) -> list[Sent]:
     return out
 
 
+def joined(blocks: Iterable[Sent]) -> list[Sent]:
+    """Neighbouring blocks of the system as one, an empty line between: some agents send them so."""
+    out: list[Sent] = []
+    for block in blocks:
+        if out and block.role == "system" and out[-1].role == "system":
+            out[-1] = replace(out[-1], text=f"{out[-1].text}\n\n{block.text}")
+        else:
+            out.append(block)
+    return out
+
+
 def differences(ours: Sequence[Sent], agents: Sequence[Sent], rules: Sequence[Rule]) -> Comparison:
     """Compare block for block. Every block that a rule changes or leaves out is counted under the rule's name."""
     outcome = Comparison()

@@ -122,11 +122,11 @@ FACTS = st.fixed_dictionaries(
         "ms": st.integers(0, 60_000),
         "boundary": BOUNDARY,
         "micro": st.fixed_dictionaries({"ids": st.lists(st.sampled_from(["c1", "c2"])), "facts": st.just({})}),
-        "bookmark": st.fixed_dictionaries({"leaf": IDS}, optional={"explicit": st.booleans(), "start": st.just(True)}),  # noqa: FBT003
+        "bookmark": st.fixed_dictionaries({"leaf": IDS}, optional={"explicit": st.booleans(), "start": st.just(True)}),
         "swap": st.integers(0, 2),
         "retract": st.lists(IDS.filter(bool), max_size=3),
         "collapse": st.fixed_dictionaries({"firstArchivedUuid": IDS, "lastArchivedUuid": IDS}),
-        "summary": st.just(True),  # noqa: FBT003
+        "summary": st.just(True),
     },
 )
 
@@ -209,8 +209,6 @@ JSON = st.recursive(
                     "prompt",
                     "tool_use_id",
                     "usage",
-                ]
-                + [
                     "toolUseResult",
                     "structuredPatch",
                     "lines",
@@ -257,8 +255,6 @@ RECORD = st.builds(
                 "toolUseResult",
                 "replacements",
                 "rendered",
-            ]
-            + [
                 "isSidechain",
                 "timestamp",
                 "todos",

@@ -248,7 +248,9 @@ def test_inline_sub_agents_are_in_a_lane_of_their_own_and_name_their_call():
     t.result("toolu_1", "done")
     root, child = entries(t)[2:4]
     assert root.lane == child.lane == uid("s1")
-    assert not (root.sent or child.sent or root.opens_turn)
+    assert not (root.sent)
+    assert not (child.sent)
+    assert not (root.opens_turn)
     assert (root.link or {})["call"] == "toolu_1"
     assert [s.usage.output for s in t.read().steps if s.usage] == [7, 2]
 
