@@ -188,5 +188,7 @@ def _edited(data: QueryDict) -> str | None:
     texts = [_plain(data.get(name, "")) for name in names]
     if draft_digest(texts) == data.get("draft"):
         return None
-    blocks = [f"{heading(n, title)}\n{text or NOTHING}" for n, (title, text) in enumerate(zip(TITLES, texts, strict=True), 1)]
+    blocks = [
+        f"{heading(n, title)}\n{text or NOTHING}" for n, (title, text) in enumerate(zip(TITLES, texts, strict=True), 1)
+    ]
     return "\n\n".join([PREFACE, *blocks])

@@ -72,7 +72,7 @@ def label_of(strategy: str) -> str:
 
 
 def state_words(run: Run) -> str:
-    """completed · refused · stale · nothing to do · …: the state, in the word that says most."""
+    """Say the state in the word that says most: completed, refused, stale, being cancelled, …"""
     if run.status == Status.STALE:
         return _("stale")
     if run.state == Run.State.RUNNING and run.cancel_asked:
@@ -109,7 +109,9 @@ def tell(run: Run, now: datetime, *, until: str = "") -> Progress:
         said=_("{done} of {all} steps done").format(done=done, all=len(phases)),
         headline=_headline(run),
         sentence=_sentence(run, until),
-        unchanged="" if live or run.state == Run.State.COMPLETED else _("The head is where it was. Nothing was written."),
+        unchanged=""
+        if live or run.state == Run.State.COMPLETED
+        else _("The head is where it was. Nothing was written."),
     )
 
 
@@ -192,7 +194,9 @@ def _sentence(run: Run, until: str) -> str:
         return sentence(run.reason)
     head = ""
     if run.version is not None:
-        head = _("It became {version}; undo leads back to {base}, hash for hash.").format(version=run.version, base=run.base)
+        head = _("It became {version}; undo leads back to {base}, hash for hash.").format(
+            version=run.version, base=run.base
+        )
     return " ".join(part for part in (until, head) if part)
 
 
@@ -243,4 +247,3 @@ class Row:
             return str(run.version)
         words = sentence(run.reason)
         return words if len(words) <= 120 else words[:119].rstrip() + "…"
-

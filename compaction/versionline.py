@@ -95,9 +95,11 @@ def line(session: Session, live: Run | None = None) -> Line:
     head = by_id.get(session.head_id or session.native_head_id or 0)
     redo = by_id.get(session.redo[-1]) if session.redo else None
     tip = by_id.get(session.redo[0]) if session.redo else head
-    nodes = place(versions, head, tip if tip is not None and _descends(tip, head, by_id) else head, session.native_head_id)
+    nodes = place(
+        versions, head, tip if tip is not None and _descends(tip, head, by_id) else head, session.native_head_id
+    )
     nodes = tuple(
-        replace(node, tokens=_tokens(session, node.version, versions, node.current) if n < MEASURED else node.version.tokens)
+        replace(node, tokens=_tokens(session, node, versions) if n < MEASURED else node.version.tokens)
         for n, node in enumerate(nodes)
     )
     undo = by_id.get(head.parent_id) if head is not None and head.parent_id is not None else None
@@ -162,12 +164,12 @@ def place(
     )
 
 
-def _tokens(session: Session, version: Version, versions: Sequence[Version], current: bool) -> int | None:
-    ends = [other.at_seq for other in versions if other.parent_id == version.pk]
-    if not current and not ends:
-        return version.tokens
+def _tokens(session: Session, node: Node, versions: Sequence[Version]) -> int | None:
+    ends = [other.at_seq for other in versions if other.parent_id == node.version.pk]
+    if not node.current and not ends:
+        return node.version.tokens
     meter = by_id(DEFAULT)
-    return measured(session.pk, version, [meter], until_seq=None if current else max(ends))[meter.id]
+    return measured(session.pk, node.version, [meter], until_seq=None if node.current else max(ends))[meter.id]
 
 
 def _glyph(version: Version, head: Version | None, alive: set[int]) -> str:

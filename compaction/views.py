@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from compaction import forms, queries, runs, showing, tasks, telling, versionline
 from compaction.models import Run
 from compaction.runs import Previewed
+from compaction.shown import Page, Refusal
 from compaction.strategies import RECOMMENDED, strategies
 from sessions.http import Request, operators_only, session_of
 from sessions.models import Session
@@ -55,7 +57,12 @@ def _apply(request: HttpRequest, session: Session, data: QueryDict) -> HttpRespo
 
 
 def _preview(
-    request: HttpRequest, session: Session, data: QueryDict, *, refusal: showing.Refusal | None = None, status: int = 200
+    request: HttpRequest,
+    session: Session,
+    data: QueryDict,
+    *,
+    refusal: Refusal | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     choosing = forms.read(data)
     previewed: Previewed | None = None
@@ -86,14 +93,16 @@ def _preview(
         "refusal": refusal,
         "blocked": _blocked(request, page, live),
     }
-    response = _answer(request, "compaction/compact.html", ("preview-part", "apply-part", "strategy-part"), context, status)
+    response = _answer(
+        request, "compaction/compact.html", ("preview-part", "apply-part", "strategy-part"), context, status
+    )
     if request.method == "GET" and status == 200:
         # What is seen can be linked to. Edited words are too long for an address: a preview of them comes by POST.
         response["HX-Replace-Url"] = f"{context['here']}?{showing.address(choosing)}"
     return response
 
 
-def _blocked(request: HttpRequest, page: showing.Page, live: Run | None) -> str:
+def _blocked(request: HttpRequest, page: Page, live: Run | None) -> str:
     """Why Apply is off; "" where it is on."""
     if not _may_act(request):
         return _("Your role may look but not apply: an operator or an admin of the workspace can.")
@@ -106,7 +115,7 @@ def _answer(
     request: HttpRequest, template: str, partials: tuple[str, ...], context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     """The whole page; to htmx its partials one after the other, all but the first swapped out of band."""
-    htmx = cast(Request, request).htmx
+    htmx = cast("Request", request).htmx
     if htmx and not htmx.history_restore_request:
         bodies = [render(request, f"{template}#{partial}", context).content for partial in partials]
         response = HttpResponse(b"\n".join(bodies), status=status)
@@ -122,7 +131,7 @@ def run(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
     """A run: how far it is, then what came of it. While it is live the page asks for `part=progress` every second."""
     session = session_of(request, name)
     row = _run_of(session, run_id)
-    htmx = cast(Request, request).htmx
+    htmx = cast("Request", request).htmx
     polled = bool(htmx) and request.GET.get("part") == "progress"
     if polled and row.state in Run.LIVE:
         context = {"run": row, "session": session, "progress": telling.tell(row, timezone.now())}
@@ -181,7 +190,7 @@ def session_runs(request: HttpRequest, name: str) -> HttpResponse:
 @require_GET
 def runs_of_all(request: HttpRequest) -> HttpResponse:
     """The runs of every session of the workspace, newest first."""
-    workspace = cast(Request, request).workspace
+    workspace = cast("Request", request).workspace
     if workspace is None:
         raise Http404
     before = request.GET.get("before", "")
@@ -196,10 +205,8 @@ def cancel(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
     """Ask a run to stop. One that has ended already is simply shown."""
     session = session_of(request, name)
     row = _run_of(session, run_id)
-    try:
+    with suppress(Refused):  # it may have ended in the meantime: its page says how
         runs.cancel(row.pk)
-    except Refused:
-        pass  # it ended in the meantime: its page says how
     return redirect("compaction:run", session.pk, row.pk)
 
 
@@ -214,5 +221,5 @@ def _run_of(session: Session, run_id: int) -> Run:
 
 
 def _may_act(request: HttpRequest) -> bool:
-    member = cast(Request, request).membership
+    member = cast("Request", request).membership
     return member is not None and member.role in ("operator", "admin")

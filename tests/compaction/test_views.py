@@ -216,7 +216,9 @@ def test_edited_words_are_previewed_as_they_will_be_sent(operator: Client, sessi
     assert Form(again, "apply").data["section-4"] == ["- never mmap the network mount"]
     assert Form(again, "apply").data["plan_digest"] != data["plan_digest"]
     assert not Run.objects.exists()
-    back = operator.post(address(session, "compact"), {**Form(again, "apply").data, "do": "write-again"}).content.decode()
+    back = operator.post(
+        address(session, "compact"), {**Form(again, "apply").data, "do": "write-again"}
+    ).content.decode()
     assert Form(back, "apply").data["plan_digest"] == data["plan_digest"]
 
 
@@ -231,7 +233,7 @@ def test_hostile_words_stay_words(operator: Client, session: Session) -> None:
 # ── apply ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def apply(client: Client, session: Session, query: str = SMALL, **more: str):  # noqa: ANN201 -- Django's test response
+def apply(client: Client, session: Session, query: str = SMALL, **more: str):
     data = Form(client.get(f"{address(session, 'compact')}?{query}").content.decode(), "apply").data
     return client.post(address(session, "compact"), {**data, "do": "apply", **more})
 
@@ -343,7 +345,9 @@ def test_a_run_that_did_not_land_says_why_and_that_nothing_was_written(
     assert "The head is where it was. Nothing was written." in read
 
 
-def test_a_live_run_is_polled_for_its_progress_alone_and_ends_with_the_whole(operator: Client, session: Session) -> None:
+def test_a_live_run_is_polled_for_its_progress_alone_and_ends_with_the_whole(
+    operator: Client, session: Session
+) -> None:
     run = runs.request(session.pk, strategy="hybrid", params=PARAMS)
     page = operator.get(address(session, "runs", run.pk)).content.decode()
     assert 'hx-trigger="every 1s"' in page
@@ -356,7 +360,7 @@ def test_a_live_run_is_polled_for_its_progress_alone_and_ends_with_the_whole(ope
     end = operator.get(poll, headers={"HX-Request": "true"})
     assert (end["HX-Retarget"], end["HX-Reswap"]) == ("#run", "outerHTML")
     assert "every 1s" not in end.content.decode()
-    assert 'data-focus' in end.content.decode()
+    assert "data-focus" in end.content.decode()
     assert 'id="versions-area"' in end.content.decode()
 
 
@@ -368,7 +372,9 @@ def test_a_poll_costs_few_queries(operator: Client, session: Session, django_ass
         operator.get(poll, headers={"HX-Request": "true"})
 
 
-def test_cancelling_is_for_operators_and_ends_a_run_that_waits(operator: Client, viewer: Client, session: Session) -> None:
+def test_cancelling_is_for_operators_and_ends_a_run_that_waits(
+    operator: Client, viewer: Client, session: Session
+) -> None:
     run = runs.request(session.pk, strategy="hybrid", params=PARAMS)
     assert viewer.post(address(session, "runs", run.pk, "cancel")).status_code == 403
     assert "Cancel the run" not in viewer.get(address(session, "runs", run.pk)).content.decode()
@@ -406,13 +412,17 @@ def test_runs_of_all_sessions_are_those_of_the_workspace_and_paged_by_key(
         runs.execute(run.pk)
         made.append(run)
     page = operator.get("/runs").content.decode()
-    assert [page.index(f"/runs/{run.pk}") for run in reversed(made)] == sorted(page.index(f"/runs/{run.pk}") for run in made)
+    assert [page.index(f"/runs/{run.pk}") for run in reversed(made)] == sorted(
+        page.index(f"/runs/{run.pk}") for run in made
+    )
     older = operator.get(f"/runs?before={made[1].pk}").content.decode()
     assert f"/runs/{made[0].pk}" in older
     assert f"/runs/{made[1].pk}" not in older
 
 
-def test_a_run_of_another_session_is_not_found_under_this_one(operator: Client, session: Session, tmp_path: Path) -> None:
+def test_a_run_of_another_session_is_not_found_under_this_one(
+    operator: Client, session: Session, tmp_path: Path
+) -> None:
     other = taken_in(session.workspace, tmp_path, entries=60, bulk=10, seed=3)
     run = runs.request(other.pk, strategy="hybrid")
     assert operator.get(address(session, "runs", run.pk)).status_code == 404

@@ -53,8 +53,16 @@ def test_a_long_session_is_merged_but_no_pin_is_lost() -> None:
 
 def test_turns_lie_from_their_first_entry_to_the_next_and_lose_words_where_there_is_no_room() -> None:
     strip = strips.strip(["kept"] * 1000, turns=[(1, 0), (2, 500), (3, 540), (4, 545)])
-    assert [(turn.n, turn.x, turn.width) for turn in strip.turns][:2] == [(1, "0.000%", "50.000%"), (2, "50.000%", "4.000%")]
-    assert [(turn.short, turn.bare) for turn in strip.turns] == [(False, False), (True, False), (True, True), (False, False)]
+    assert [(turn.n, turn.x, turn.width) for turn in strip.turns][:2] == [
+        (1, "0.000%", "50.000%"),
+        (2, "50.000%", "4.000%"),
+    ]
+    assert [(turn.short, turn.bare) for turn in strip.turns] == [
+        (False, False),
+        (True, False),
+        (True, True),
+        (False, False),
+    ]
 
 
 def test_ticks_at_one_place_stand_side_by_side() -> None:
@@ -112,7 +120,12 @@ def test_a_branch_arrives_at_the_version_it_left() -> None:
 
 def test_nothing_given_is_the_recommended_strategy_with_its_own_figures() -> None:
     choosing = forms.read(QueryDict(""))
-    assert (choosing.strategy.id, choosing.preset, choosing.summariser, choosing.pins) == ("hybrid", "scaled", "extractive", [])
+    assert (choosing.strategy.id, choosing.preset, choosing.summariser, choosing.pins) == (
+        "hybrid",
+        "scaled",
+        "extractive",
+        [],
+    )
     assert choosing.edited_summary is None
     assert choosing.errors == []
 

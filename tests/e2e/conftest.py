@@ -44,10 +44,14 @@ def strict_page(page: Any, live_server: Any) -> Iterator[Any]:
             route.abort()
 
     page.context.route("**/*", request)
-    page.on("console", lambda said: faults.append(f"console: {said.text}") if said.type in ("error", "warning") else None)
+    page.on(
+        "console", lambda said: faults.append(f"console: {said.text}") if said.type in ("error", "warning") else None
+    )
     page.on("pageerror", lambda error: faults.append(f"script: {error}"))
     page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.on("response", lambda answer: faults.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None)
+    page.on(
+        "response", lambda answer: faults.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None
+    )
     page.set_default_timeout(PATIENCE)
     page.faults = faults
     yield page

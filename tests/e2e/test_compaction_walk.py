@@ -115,7 +115,9 @@ def test_from_the_list_to_a_compaction_undone_and_redone(
     page.locator(".band", has_text="Folded by compaction 2").first.wait_for()
     assert aside(head_of, session) == new_head
     assert aside(context_hash, session) == after
-    assert aside(lambda: list(Session.objects.get(pk=session.pk).events.order_by("pk").values_list("what", flat=True))) == [
+    assert aside(
+        lambda: list(Session.objects.get(pk=session.pk).events.order_by("pk").values_list("what", flat=True))
+    ) == [
         "compacted",
         "undone",
         "redone",
@@ -134,7 +136,9 @@ def test_keys_pin_apply_and_cancel_and_edited_words_are_not_lost(
     from compaction.models import Run
 
     page = signed_in
-    page.goto(f"{live_server.url}/s/{session.pk}/compact?set.free=1000000&set.aim=9000&set.keep=3000&set.summary=700&set.files=1")
+    page.goto(
+        f"{live_server.url}/s/{session.pk}/compact?set.free=1000000&set.aim=9000&set.keep=3000&set.summary=700&set.files=1"
+    )
 
     # P pins the loss that has the focus, previews again, and the focus stays among the losses.
     loss = page.locator("[data-loss]").first
@@ -170,7 +174,9 @@ def test_keys_pin_apply_and_cancel_and_edited_words_are_not_lost(
     assert aside(Run.objects.get).state == Run.State.QUEUED
 
 
-def test_without_script_the_same_way_is_open(chromium: Any, live_server: Any, session: Any, aside: Callable[..., Any]) -> None:
+def test_without_script_the_same_way_is_open(
+    chromium: Any, live_server: Any, session: Any, aside: Callable[..., Any]
+) -> None:
     from compaction.models import Run
     from webapp.auth import issue_link
     from webapp.models import User
