@@ -136,7 +136,12 @@ def sized(drafts: Sequence[Item]) -> list[Item]:
 
 
 def snapshot(
-    log: Sequence[Item], edits: Sequence[Edit] = (), *, pins: Iterable[int] = (), cwd: str | None = CWD, agent: str = "claude-code"
+    log: Sequence[Item],
+    edits: Sequence[Edit] = (),
+    *,
+    pins: Iterable[int] = (),
+    cwd: str | None = CWD,
+    agent: str = "claude-code",
 ) -> Snapshot:
     """The context that `edits` make of `log`, frozen, counted in o200k tokens."""
     pinned = frozenset(pins)
@@ -155,6 +160,8 @@ def snapshot(
     )
 
 
-def session(*drafts: Draft | Sequence[Draft], pins: Iterable[int] = (), cwd: str | None = CWD, agent: str = "claude-code") -> Snapshot:
+def session(
+    *drafts: Draft | Sequence[Draft], pins: Iterable[int] = (), cwd: str | None = CWD, agent: str = "claude-code"
+) -> Snapshot:
     """A session of these entries, nothing hidden."""
     return snapshot(items(drafts), pins=pins, cwd=cwd, agent=agent)

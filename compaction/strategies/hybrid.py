@@ -29,7 +29,8 @@ from compaction.plan import (
 from compaction.strategies.base import Param
 from compaction.summary.template import faults
 from sessions.contexts import Insert, InsertKind, Item
-from sessions.entries import Kind, PartKind
+from sessions.entries import Kind
+from sessions.meters import by_id
 from sessions.ranges import Ranges
 
 SUMMARY, FILES = "summary", "files"
@@ -104,7 +105,7 @@ class Hybrid:
             "Summary, at most",
             "tokens",
             None,
-            0,
+            LEAST_SUMMARY,
             source="this product's own",
             auto="6,000, or a quarter of the aim where that is less",
         ),
@@ -220,7 +221,7 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
         keep=_or(params.get("keep"), min(65_000, aim // 2)),
         aim=aim,
         anchor=bool(params.get("anchor", True)),
-        summary=_or(params.get("summary"), min(6_000, aim // 4)),
+        summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, aim // 4))),
         file_count=int(params.get("files", 5)),
         file_each=_or(params.get("file_each"), min(5_000, aim // 24)),
         file_total=_or(params.get("file_total"), min(50_000, aim // 5)),
@@ -235,10 +236,9 @@ def _unmasked(snapshot: Snapshot, budget: Budget) -> int:
     masked = {item.seq: tokens for item, tokens in zip(snapshot.items, snapshot.tokens, strict=True) if item.masked}
     if not masked:
         return snapshot.total
+    rule = by_id(budget.meter)
     whole = [item for item in snapshot.log() if item.seq in masked]
-    texts = [part.text for item in whole for part in item.parts if part.kind is not PartKind.MEDIA]
-    there = sum(masked[item.seq] for item in whole)
-    return snapshot.total - there + sum(budget.count(texts))
+    return snapshot.total + sum(rule.of(item.sizes) - masked[item.seq] for item in whole)
 
 
 def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, str], list[int]]:

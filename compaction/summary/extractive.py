@@ -9,6 +9,7 @@ submodular, so the greedy choice is near the best one. An earlier summary's line
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from compaction.plan import Count, Section, SummaryAnswer
@@ -37,16 +38,27 @@ def summarise(
     budget = max_tokens - count([frame()])[0]
     if budget <= 0:
         return SummaryAnswer(key, "", NAME)
-    units = gather(survey, folded, large=max_tokens > 4_000, count=count)
+    units = gather(survey, folded, room=budget, count=count)
     for unit, tokens in zip(units, count([bullet(unit.text) + "\n" for unit in units]), strict=True):
         unit.tokens = tokens
-    chosen = _choose(units, survey, set(covered), budget)
+    chosen = _choose(units, survey, set(covered), budget) or _clipped(units, budget, count)
     while True:
         sections = _sections(chosen)
         text = render(sections)
         if count([text])[0] <= max_tokens or not chosen:
             return SummaryAnswer(key, text if chosen else "", NAME, sections)
         chosen.pop()  # the last one chosen is the one that adds least
+
+
+def _clipped(units: Sequence[Unit], budget: int, count: Count) -> list[Unit]:
+    """The weightiest unit cut to what there is room for: where none fits whole, a part of one is better than nothing."""
+    best = min(units, key=lambda unit: (unit.rank is None, unit.rank, -unit.prior), default=None)
+    if best is None or budget < 8:
+        return []
+    text = best.text[: max(8, len(best.text) * (budget - 6) // max(1, best.tokens))] + "…"
+    while len(text) > 8 and count([bullet(text) + "\n"])[0] > budget:
+        text = text[: len(text) * 3 // 4] + "…"
+    return [replace(best, text=text)]
 
 
 def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: int) -> list[Unit]:

@@ -17,6 +17,7 @@ from compaction.tools import ToolKind, clip, one_line
 REQUEST, CONCEPTS, FILES, ERRORS, SOLVING, MESSAGES, TASKS, WORK, NEXT = range(9)
 
 SALIENT = 260  # terms that get a usage line
+LARGE = 4_000  # tokens of room from which a person's messages are cut less
 MOST = 3_000  # units of one section, newest first: beyond it none would be chosen anyway
 
 
@@ -39,7 +40,7 @@ class Unit:
 class _Gatherer:
     survey: Survey
     folded: set[int]
-    large: bool
+    room: int
     count: Count
     units: list[Unit] = field(default_factory=list)
 
@@ -63,9 +64,9 @@ class _Gatherer:
         return self.survey.events[n].pos in self.folded
 
 
-def gather(survey: Survey, folded: set[int], *, large: bool, count: Count) -> list[Unit]:
-    """All candidate lines about the events at the positions `folded`. `large`: the summary may be long, so messages are cut less."""
-    g = _Gatherer(survey, folded, large, count)
+def gather(survey: Survey, folded: set[int], *, room: int, count: Count) -> list[Unit]:
+    """All candidate lines about the events at the positions `folded`. `room`: tokens for all chosen ones; with more of it, messages are cut less."""
+    g = _Gatherer(survey, folded, room, count)
     steps: tuple[Callable[[_Gatherer], None], ...] = (
         _earlier,
         _messages,
@@ -130,11 +131,13 @@ def _messages(g: _Gatherer) -> None:
     messages = [m for m in g.survey.findings.messages if g.in_fold(m.n)]
     if not messages:
         return
-    most = 400 if g.large else 160
+    most = min(400 if g.room > LARGE else 160, g.room // 4)
     cut = _cut_all([_without_pastes(m.text) for m in messages], most, g.count)
     request = dict(
         zip(
-            (messages[0].n, messages[-1].n), _cut_all([messages[0].text, messages[-1].text], 260, g.count), strict=False
+            (messages[0].n, messages[-1].n),
+            _cut_all([messages[0].text, messages[-1].text], min(260, g.room // 4), g.count),
+            strict=False,
         )
     )
     g.add(REQUEST, messages[0].n, request[messages[0].n], messages[0].seqs, 1.0, 0)
@@ -255,7 +258,7 @@ def _tasks(g: _Gatherer) -> None:
 def _work(g: _Gatherer) -> None:
     last = next((e for e in reversed(g.survey.events) if e.voice is Voice.ASSISTANT and e.pos in g.folded), None)
     if last is not None:
-        text = _cut_all([last.text], 220, g.count)[0]
+        text = _cut_all([last.text], min(220, g.room // 4), g.count)[0]
         g.add(WORK, last.n, text, last.seqs, 0.8, 5)
     commands = [c for c in g.survey.findings.commands.values() if g.in_fold(c.n)]
     for command in commands[-MOST:]:

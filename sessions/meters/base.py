@@ -30,7 +30,9 @@ class Meter:
     source: str
     utf8: Fraction = _ZERO
     utf16: Fraction = _ZERO
-    ascii: Fraction = _ZERO  # added for those UTF-16 units that are ASCII: negative where ASCII is cheaper than the rest
+    ascii: Fraction = (
+        _ZERO  # added for those UTF-16 units that are ASCII: negative where ASCII is cheaper than the rest
+    )
     tokens: Fraction = _ZERO
     image: Fraction = _ZERO
     document: Fraction = _ZERO
@@ -45,7 +47,11 @@ class Meter:
         if self.cliff is not None and size.utf16 > self.cliff:
             return Fraction(size.utf16, 4) + media
         return (
-            self.utf8 * size.utf8 + self.utf16 * size.utf16 + self.ascii * size.ascii + self.tokens * size.tokens + media
+            self.utf8 * size.utf8
+            + self.utf16 * size.utf16
+            + self.ascii * size.ascii
+            + self.tokens * size.tokens
+            + media
         )
 
     def of(self, size: SizeVector) -> int:

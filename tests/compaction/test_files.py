@@ -67,7 +67,10 @@ def test_many_edits_of_one_call() -> None:
 
 
 def test_failed_calls_count_for_nothing() -> None:
-    failed = call("Edit", file_path=A, old_string="a", new_string="b"), result("<tool_use_error>no</tool_use_error>", error=True)
+    failed = (
+        call("Edit", file_path=A, old_string="a", new_string="b"),
+        result("<tool_use_error>no</tool_use_error>", error=True),
+    )
     assert only(given_back(read(A, "a\n"), failed)).text == "a\n"
     assert given_back(call("Write", file_path=A, content="x"), result("denied", error=True)).files == ()
 
@@ -79,7 +82,13 @@ def test_a_write_replaces_all() -> None:
 
 def test_partial_reads_are_said_to_be_partial() -> None:
     whole = "".join(f"line {n}\n" for n in range(1, 41))
-    state = only(given_back(read(A, whole, start=10, limit=5), read(A, whole, start=15, limit=2), edit(A, "line 12", "line 12a\nline 12b")))
+    state = only(
+        given_back(
+            read(A, whole, start=10, limit=5),
+            read(A, whole, start=15, limit=2),
+            edit(A, "line 12", "line 12a\nline 12b"),
+        )
+    )
     assert state.known_lines == ((10, 18),)
     assert "line 12a\nline 12b\nline 13" in state.text and "line 9\n" not in state.text
     assert state.text.startswith("[lines 1–9 not shown]\nline 10")
@@ -97,13 +106,17 @@ def test_an_edit_that_does_not_fit_means_it_changed_elsewhere() -> None:
     assert only(given_back(read(A, "a\n"), edit(A, "never there", "x"), read(A, "x\n"))).text == "x\n"
 
 
-@pytest.mark.parametrize("command", ["git checkout main", "git stash", "git pull --rebase", "sed -i s/a/b/ src/a.py", "echo hi >> src/a.py"])
+@pytest.mark.parametrize(
+    "command", ["git checkout main", "git stash", "git pull --rebase", "sed -i s/a/b/ src/a.py", "echo hi >> src/a.py"]
+)
 def test_commands_that_change_files_make_them_unknown(command: str) -> None:
     made = given_back(read(A, "a\n"), call("Bash", command=command), result("ok"))
     assert [path for path, _ in made.left_out] == [A]
 
 
-@pytest.mark.parametrize("command", ["git checkout -b new", "git status", "ls src", "git stash list", "pytest src/a.py", "git diff src/a.py"])
+@pytest.mark.parametrize(
+    "command", ["git checkout -b new", "git status", "ls src", "git stash list", "pytest src/a.py", "git diff src/a.py"]
+)
 def test_commands_that_change_nothing_do_not(command: str) -> None:
     assert only(given_back(read(A, "a\n"), call("Bash", command=command), result("ok"))).text == "a\n"
 
@@ -147,17 +160,24 @@ def test_codex_patches() -> None:
 
 def test_a_patch_may_move_its_file() -> None:
     patch = "*** Begin Patch\n*** Update File: src/a.py\n*** Move to: src/c.py\n@@\n-a\n+b\n*** End Patch"
-    made = given_back(call("Write", file_path=A, content="a\n"), result("ok"), call("apply_patch", input=patch), result("ok"))
+    made = given_back(
+        call("Write", file_path=A, content="a\n"), result("ok"), call("apply_patch", input=patch), result("ok")
+    )
     assert (only(made).path, only(made).text) == (f"{CWD}/src/c.py", "b\n")
 
 
 def test_patches_that_do_not_fit() -> None:
-    assert apply_hunks("a\nb\n", parse_patch("*** Begin Patch\n*** Update File: f\n@@\n-c\n+d\n*** End Patch")[0].hunks) is None
+    assert (
+        apply_hunks("a\nb\n", parse_patch("*** Begin Patch\n*** Update File: f\n@@\n-c\n+d\n*** End Patch")[0].hunks)
+        is None
+    )
     assert parse_patch("no patch at all") == []
 
 
 def test_most_recently_used_first_within_count_and_budgets() -> None:
-    made = given_back(*(read(f"{CWD}/f{n}.py", f"value = {n}\n" * 40) for n in range(8)), read(f"{CWD}/f2.py", "value = 2\n"), count=3)
+    made = given_back(
+        *(read(f"{CWD}/f{n}.py", f"value = {n}\n" * 40) for n in range(8)), read(f"{CWD}/f2.py", "value = 2\n"), count=3
+    )
     assert [state.path for state in made.files] == [f"{CWD}/f2.py", f"{CWD}/f7.py", f"{CWD}/f6.py"]
     small = given_back(*(read(f"{CWD}/f{n}.py", f"value = {n}\n" * 40) for n in range(8)), each=150, total=400)
     assert all(state.tokens <= 150 for state in small.files)
@@ -167,7 +187,14 @@ def test_most_recently_used_first_within_count_and_budgets() -> None:
 
 def test_a_large_file_keeps_the_regions_round_the_latest_edits() -> None:
     text = "".join(f"def function_{n}():\n    return {n}\n" for n in range(600))
-    state = only(given_back(call("Write", file_path=A, content=text), result("ok"), edit(A, "return 431\n", "return 'changed'\n"), each=600))
+    state = only(
+        given_back(
+            call("Write", file_path=A, content=text),
+            result("ok"),
+            edit(A, "return 431\n", "return 'changed'\n"),
+            each=600,
+        )
+    )
     assert "return 'changed'" in state.text and "function_430" in state.text and "function_12()" not in state.text
     assert state.tokens <= 600 and state.cut > 3_000
     assert state.text.startswith("[lines 1–") and state.text.rstrip().endswith("not shown]")
@@ -246,7 +273,11 @@ class Model:
             self.drafts += [call("Bash", command=f"rm {path}"), result("")]
 
 
-LINES = st.lists(st.sampled_from(["alpha", "beta = 2", "    gamma()", "变量 = 1", "delta", "x", "class Epsilon:"]), min_size=1, max_size=5)
+LINES = st.lists(
+    st.sampled_from(["alpha", "beta = 2", "    gamma()", "变量 = 1", "delta", "x", "class Epsilon:"]),
+    min_size=1,
+    max_size=5,
+)
 STEPS = st.tuples(
     st.sampled_from(["write", "read", "part", "edit", "edit", "edit", "all", "failed", "patch", "patch", "delete"]),
     st.sampled_from([A, B, f"{CWD}/c.md"]),
@@ -268,7 +299,11 @@ def test_the_same_as_a_folder_that_does_it(steps: list[tuple[str, str, list[str]
         assert known.text == text
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)), min_size=1, max_size=6), st.integers(0, 30), st.integers(0, 3))
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 6)), min_size=1, max_size=6),
+    st.integers(0, 30),
+    st.integers(0, 3),
+)
 def test_known_parts_are_the_lines_of_the_file(reads: list[tuple[int, int]], at: int, more: int) -> None:
     lines = [f"line {n} of the file" for n in range(1, 32)]
     drafts: list[Draft] = []

@@ -17,7 +17,20 @@ from sessions.entries import Kind, Part, PartKind, Role
 from sessions.meters import by_id as meter
 from sessions.meters.tokens import count
 from sessions.ranges import Ranges
-from tests.builders import Draft, call, context, items, native_summary, prompt, read, result, say, session, snapshot, think
+from tests.builders import (
+    Draft,
+    call,
+    context,
+    items,
+    native_summary,
+    prompt,
+    read,
+    result,
+    say,
+    session,
+    snapshot,
+    think,
+)
 
 HYBRID = by_id("hybrid")
 BUDGET = Budget("o200k", count)
@@ -25,7 +38,9 @@ BUDGET = Budget("o200k", count)
 SMALL = {"protect": 300, "free": 100, "keep": 500, "aim": 900, "summary": 400, "file_each": 120, "file_total": 300}
 
 
-def run(start: Snapshot, budget: Budget = BUDGET, *, pins: tuple[int, ...] = (), edited: str | None = None, **params: Any) -> Preview:
+def run(
+    start: Snapshot, budget: Budget = BUDGET, *, pins: tuple[int, ...] = (), edited: str | None = None, **params: Any
+) -> Preview:
     return preview(HYBRID, start, budget, settled(HYBRID.params, params), pins=pins, edited_summary=edited)
 
 
@@ -41,7 +56,12 @@ def work(n: int, size: int = 60) -> list[Draft]:
         think(f"thinking about handler_{n}"),
         call("Grep", pattern=f"handler_{n}", path="/home/ada/app/src"),
         result("\n".join(f"src/mod_{n}.py:{line}: handler_{n}(x{line})" for line in range(size))),
-        call("Edit", file_path=f"/home/ada/app/src/mod_{n}.py", old_string="", new_string=f"def handler_{n}():\n    return {n}\n"),
+        call(
+            "Edit",
+            file_path=f"/home/ada/app/src/mod_{n}.py",
+            old_string="",
+            new_string=f"def handler_{n}():\n    return {n}\n",
+        ),
         result("ok"),
         say(f"handler_{n} is changed, because it returned the wrong value."),
     ]
@@ -74,7 +94,9 @@ def test_masks_keep_exit_code_and_error() -> None:
     )
     made = run(start, protect=500, free=100, keep=500, aim=5_000)
     text = made.plan.masks[2]
-    assert text.startswith("[output left out: Bash make test: 602 lines, exit 2; error[E0502]: cannot borrow `buf` as mutable")
+    assert text.startswith(
+        "[output left out: Bash make test: 602 lines, exit 2; error[E0502]: cannot borrow `buf` as mutable"
+    )
     assert "\n" not in text
 
 
@@ -181,7 +203,9 @@ def test_the_earlier_summary_may_be_left_alone() -> None:
 
 
 def test_an_agents_own_summary_is_folded_into_ours() -> None:
-    start = session(native_summary("The user wants a parser.\n\nWe chose lexer_two."), *(d for n in range(10) for d in work(n)))
+    start = session(
+        native_summary("The user wants a parser.\n\nWe chose lexer_two."), *(d for n in range(10) for d in work(n))
+    )
     made = run(start, **SMALL)
     assert made.status is Status.COMPLETED
     assert 0 in made.plan.fold
@@ -224,17 +248,23 @@ def test_memory_files_and_system_text_stay() -> None:
 
 
 def test_an_interrupted_call_at_the_end_stays_with_its_answer() -> None:
-    start = session(*(draft for n in range(10) for draft in work(n)), prompt("one more"), call("Bash", command="sleep 1000"))
+    start = session(
+        *(draft for n in range(10) for draft in work(n)), prompt("one more"), call("Bash", command="sleep 1000")
+    )
     made = run(start, **SMALL)
     assert made.status is Status.COMPLETED
     assert made.items[-1].calls == start.items[-1].calls
 
 
 def test_an_agents_repair_of_a_call_goes_with_its_call() -> None:
-    start = session(prompt("go"), call("Bash", "open-1", command="sleep"), *(draft for n in range(10) for draft in work(n)))
+    start = session(
+        prompt("go"), call("Bash", "open-1", command="sleep"), *(draft for n in range(10) for draft in work(n))
+    )
     part = Part(PartKind.TOOL_RESULT, "[interrupted]", call_id="open-1", is_error=True)
     repair = replace(start.items[0], key="repair", seq=None, role=Role.TOOL, kind=Kind.TOOL_RESULT, parts=(part,))
-    wired = replace(start, items=(*start.items[:2], repair, *start.items[2:]), tokens=(*start.tokens[:2], 5, *start.tokens[2:]))
+    wired = replace(
+        start, items=(*start.items[:2], repair, *start.items[2:]), tokens=(*start.tokens[:2], 5, *start.tokens[2:])
+    )
     made = run(wired, **SMALL)
     assert made.status is Status.COMPLETED, made.reason
     assert not any(item.key == "repair" for item in made.items)
@@ -289,7 +319,9 @@ def test_files_can_be_turned_off_and_are_not_brought_back_twice() -> None:
     start = long_session()
     assert run(start, **SMALL, files=0).files is None
     text = "value = 1\n" * 30
-    start = session(*(d for n in range(10) for d in work(n)), prompt("look"), *read("/home/ada/app/src/seen.py", text), say("Seen."))
+    start = session(
+        *(d for n in range(10) for d in work(n)), prompt("look"), *read("/home/ada/app/src/seen.py", text), say("Seen.")
+    )
     made = run(start, **SMALL)
     assert made.files is not None
     assert "/home/ada/app/src/seen.py" not in [state.path for state in made.files.files]
@@ -317,6 +349,6 @@ def test_counted_by_another_meter() -> None:
 
 
 def items_size(text: str) -> Any:
-    from sessions.meters.tokens import text_sizes  # noqa: PLC0415 -- beside its only use
+    from sessions.meters.tokens import text_sizes
 
     return text_sizes([text])[0]

@@ -13,7 +13,9 @@ from sessions.meters.tokens import count
 from tests.builders import call, context, native_summary, prompt, read, result, say, session
 
 STORY = (
-    prompt("Port the ledger importer to streaming. Never use unsafe code, and keep error messages under 120 characters."),
+    prompt(
+        "Port the ledger importer to streaming. Never use unsafe code, and keep error messages under 120 characters."
+    ),
     say("I will read the importer first."),
     read("/home/ada/app/src/import/csv.rs", "fn load_ledger(path: &str) -> Ledger {\n    read_whole_file(path)\n}\n"),
     say("The root cause is that read_whole_file loads everything, because LedgerIndex wants random access."),
@@ -35,7 +37,9 @@ STORY = (
         ],
     ),
     result("Todos have been modified"),
-    call("Edit", file_path="/home/ada/app/src/import/buffer.rs", old_string="let buf", new_string="let mut ring_buffer"),
+    call(
+        "Edit", file_path="/home/ada/app/src/import/buffer.rs", old_string="let buf", new_string="let mut ring_buffer"
+    ),
     result("The file has been updated."),
     call("Bash", command="cargo test -p importer --no-fail-fast"),
     result("test result: ok. 41 passed"),
@@ -68,7 +72,10 @@ def test_nine_sections_in_order() -> None:
 
 def test_the_person_is_quoted_word_for_word() -> None:
     made = summarised(session(*STORY))
-    assert section(made, 1)[0] == "Port the ledger importer to streaming. Never use unsafe code, and keep error messages under 120 characters."
+    assert (
+        section(made, 1)[0]
+        == "Port the ledger importer to streaming. Never use unsafe code, and keep error messages under 120 characters."
+    )
     assert any("docs/limits.md" in line for line in section(made, 1) + section(made, 6))
 
 
@@ -88,7 +95,9 @@ def test_errors_say_how_they_ended() -> None:
 
 
 def test_an_error_solved_in_the_kept_part_is_not_called_open() -> None:
-    snapshot = session(*STORY[:10], call("Bash", command="cargo test -p importer --no-fail-fast"), result("ok. 41 passed"))
+    snapshot = session(
+        *STORY[:10], call("Bash", command="cargo test -p importer --no-fail-fast"), result("ok. 41 passed")
+    )
     made = summarised(snapshot, kept=2)
     assert any(line.endswith("→ passed later") for line in section(made, 4))
 
@@ -136,9 +145,17 @@ def test_never_more_than_allowed() -> None:
         group
         for n in range(120)
         for group in (
-            prompt(f"Never touch module_{n}_core, and explain why step {n} of the plan_{n} is needed. " + "word " * (n % 50)),
+            prompt(
+                f"Never touch module_{n}_core, and explain why step {n} of the plan_{n} is needed. "
+                + "word " * (n % 50)
+            ),
             say(f"Because handle_case_{n} calls SomeHelper{n}, I decided to change route_{n}.py with --flag-{n}."),
-            call("Edit", file_path=f"/home/ada/app/route_{n}.py", old_string=f"old_{n}", new_string=f"def new_{n}(): pass"),
+            call(
+                "Edit",
+                file_path=f"/home/ada/app/route_{n}.py",
+                old_string=f"old_{n}",
+                new_string=f"def new_{n}(): pass",
+            ),
             result("ok"),
         )
     ]
@@ -226,7 +243,10 @@ def test_codex_calls_are_understood() -> None:
         ),
         call("exec_command", cmd=f"apply_patch <<'EOF'\n{patch}\nEOF"),
         result("Chunk ID: a\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\nDone\n"),
-        call("update_plan", plan=[{"step": "Change it", "status": "completed"}, {"step": "Measure it", "status": "in_progress"}]),
+        call(
+            "update_plan",
+            plan=[{"step": "Change it", "status": "completed"}, {"step": "Measure it", "status": "in_progress"}],
+        ),
         result("Plan updated"),
         say("Done."),
     )
@@ -242,8 +262,17 @@ def test_a_fold_without_words_still_says_what_it_was() -> None:
 
 
 def test_rendered_sections_read_back() -> None:
-    lines = ("one", "two lines\nof one point", "## 3. Files and Code Sections", "```\nan open fence", "- a list in a line")
-    sections = [Section(title, tuple((f"{title} {line}" if line[0] != "#" else f"x {line}", ()) for line in lines)) for title in TITLES]
+    lines = (
+        "one",
+        "two lines\nof one point",
+        "## 3. Files and Code Sections",
+        "```\nan open fence",
+        "- a list in a line",
+    )
+    sections = [
+        Section(title, tuple((f"{title} {line}" if line[0] != "#" else f"x {line}", ()) for line in lines))
+        for title in TITLES
+    ]
     assert parse(render(sections)) == sections
 
 
@@ -253,16 +282,20 @@ def test_faults_are_named() -> None:
     assert "lacks the section “Pending Tasks”" in faults(whole.replace("## 7. Pending Tasks", ""))[0]
     assert faults(render([])) == ["the summary has headings and nothing under them"]
     blocks = whole.split("\n\n")
-    assert faults("\n\n".join([*blocks[:2], blocks[3], blocks[2], *blocks[4:]])) == ["the summary's sections are not in order"]
+    assert faults("\n\n".join([*blocks[:2], blocks[3], blocks[2], *blocks[4:]])) == [
+        "the summary's sections are not in order"
+    ]
 
 
 def test_an_agents_headings_are_recognised() -> None:
-    text = "<analysis>\nPending Tasks:\nno\n</analysis>\n1. Primary Request and Intent:\n   Do it.\n\n**6. All User Messages:**\n   - \"hello\"\n"
+    text = '<analysis>\nPending Tasks:\nno\n</analysis>\n1. Primary Request and Intent:\n   Do it.\n\n**6. All User Messages:**\n   - "hello"\n'
     assert parse(text) == [Section(TITLES[0], (("Do it.", ()),)), Section(TITLES[5], (('"hello"', ()),))]
 
 
 def test_terms() -> None:
-    found = terms("In src/app/index.ts call fetchAll() of http_client (v1.2.3, #42, --dry-run, feature/login-form, https://x.org/a.).")
+    found = terms(
+        "In src/app/index.ts call fetchAll() of http_client (v1.2.3, #42, --dry-run, feature/login-form, https://x.org/a.)."
+    )
     assert found == {
         "p:app/index.ts",
         "i:fetchAll",
