@@ -35,7 +35,7 @@ _NAMES = {
     "bash": "Shell",
 }
 _ARGUMENTS = (
-    "command", "cmd", "file_path", "filePath", "path", "absolute_path", "notebook_path", "pattern", "query", "url", "chars", "description", "subject", "skill",
+    "command", "cmd", "file_path", "filePath", "pattern", "query", "path", "absolute_path", "notebook_path", "url", "chars", "description", "subject", "skill",
     "prompt", "name", "taskId", "session_id",
 )  # fmt: skip
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
