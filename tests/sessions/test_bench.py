@@ -1,0 +1,68 @@
+"""The measures run, say what they measured, and leave nothing behind."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from sessions.adapters.claude_code import ADAPTER
+from sessions.assembly import read_whole
+from sessions.bench import corpus
+from sessions.models import Entry, Session, Source, SourceChunk
+from webapp.models import User, Workspace
+
+
+def bench(*args: str) -> dict[str, Any]:
+    out = io.StringIO()
+    call_command("bench", *args, "--json", stdout=out)
+    found: dict[str, Any] = json.loads(out.getvalue())
+    call_command("bench", *args, stdout=out)  # and in words
+    return found
+
+
+@pytest.fixture
+def leaves_nothing(db):
+    yield
+    for model in (Workspace, User, Session, Source, SourceChunk, Entry):
+        assert not model.objects.exists(), model
+
+
+def test_the_invented_session_hangs_together_and_is_the_same_every_time():
+    made = list(corpus.lines(4_000))
+    assert made == list(corpus.lines(4_000))
+    assert made != list(corpus.lines(4_000, seed=2))
+    read = read_whole(ADAPTER, PurePath("x.jsonl"), [(b"".join(made), False)])
+    assert len(read.placed) == 4_000
+    assert not [placed.entry.problem for placed in read.placed if placed.entry.problem]
+    assert [version.kind for version in read.versions] == ["compaction"] * len(read.versions)
+    assert len(read.versions) >= 1
+    assert read.placed[-1].turn is not None
+    assert read.placed[-1].turn > 100
+
+
+def test_ingest(leaves_nothing):
+    found = bench("ingest", "--mb", "1")
+    assert 1_000_000 <= found["bytes"] < 1_010_000
+    assert found["entries"] > 500
+    assert found["seconds"] > 0
+    assert found["floor"]["seconds"] > 0
+    assert found["peak_memory"] >= 1 << 20
+
+
+def test_pages(leaves_nothing):
+    found = bench("pages", "--small", "60", "--large", "300", "--runs", "1")
+    assert [row["page"] for row in found["pages"]] == ["session", "entries"]
+    assert all(row["small_bytes"] > 500 for row in found["pages"])
+    assert found["ratio"] == found["pages"][0]["ratio"] > 0
+
+
+def test_compaction(leaves_nothing):
+    found = bench("compaction", "--entries", "200", "--runs", "1")
+    (row,) = found["sizes"]
+    assert (row["entries"], row["status"]) == (200, "completed")
+    assert row["tokens_after"] < row["tokens_before"]
