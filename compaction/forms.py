@@ -180,12 +180,22 @@ def _plain(text: str) -> str:
     return (clean(text) or "").replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
+def words_changed(data: QueryDict) -> bool:
+    """Whether the words in a form are others than those the page showed with its preview."""
+    texts = _texts(data)
+    return texts is not None and draft_digest(texts) != data.get("shown")
+
+
+def _texts(data: QueryDict) -> list[str] | None:
+    names = [f"section-{n}" for n in range(1, len(TITLES) + 1)]
+    return [_plain(data.get(name, "")) for name in names] if any(name in data for name in names) else None
+
+
 def _edited(data: QueryDict) -> str | None:
     """The summary with a person's words in it; None where the form holds none, or those of the draft."""
-    names = [f"section-{n}" for n in range(1, len(TITLES) + 1)]
-    if data.get("do") == "write-again" or not any(name in data for name in names):
+    texts = _texts(data)
+    if texts is None or data.get("do") == "write-again":
         return None
-    texts = [_plain(data.get(name, "")) for name in names]
     if draft_digest(texts) == data.get("draft"):
         return None
     blocks = [

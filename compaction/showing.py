@@ -72,6 +72,7 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
         ("base_hash", base.content_hash),
         ("plan_digest", shown.digest),
         ("draft", "edited" if out.edited else draft),
+        ("shown", draft),
         *choosing.pairs(),
     ]
     return out
@@ -189,9 +190,9 @@ def address_of_run(run: Run) -> str:
 # ── refusals ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def refusal(refused: Refused, session: Session, live: Run | None) -> Refusal:
+def refusal(refused: Refused, session: Session, choosing: Choosing, live: Run | None) -> Refusal:
     """A refusal in the four sentences of every error."""
-    here = reverse("compaction:compact", args=[session.pk])
+    here = f"{reverse('compaction:compact', args=[session.pk])}?{address(choosing)}"
     unchanged = _("Nothing was written; the head is {head}, as it was.").format(head=session.current or _("empty"))
     if refused.code == "stale":
         return Refusal(
@@ -204,7 +205,13 @@ def refusal(refused: Refused, session: Session, live: Run | None) -> Refusal:
         return Refusal(_("Apply failed: no worker can be told"), str(refused), unchanged, ((here, _("Try again")),))
     if refused.code == "empty":
         return Refusal(_("There is nothing to compact"), str(refused), unchanged)
-    return Refusal(_("This cannot be done"), str(refused), unchanged, ((here, _("Start over")),))
+    return Refusal(_("This cannot be done"), str(refused), unchanged, ((here.partition("?")[0], _("Start over")),))
+
+
+def bad_words(reason: str, session: Session) -> Refusal:
+    """A person's words with which the run would not land."""
+    unchanged = _("Nothing was written; the head is {head}. Your words are kept below.").format(head=session.current)
+    return Refusal(_("Apply was refused: not with these words"), sentence(reason), unchanged)
 
 
 def bad_figures(errors: Sequence[str]) -> Refusal:
@@ -242,7 +249,9 @@ def _cost(shown: Preview) -> list[Cost]:
         again = shown.tokens_after - cached
         rows.append(
             Cost(
-                _("Cache: {cached} tokens of prefix stay cached").format(cached=number(cached)),
+                _("Cache: {cached} tokens of prefix stay cached").format(cached=number(cached))
+                if cached
+                else _("Cache: no message before the change stays cached"),
                 _("{again} billed again once").format(again=number(again)),
             )
         )

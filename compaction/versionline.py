@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from compaction.models import Run
 from compaction.telling import label_of
 from sessions.measuring import measured
 from sessions.meters import DEFAULT, by_id
-from sessions.models import Session, Version
+from sessions.models import Entry, Session, Version
 
 MEASURED = 24  # newest versions whose tokens are summed anew; of older ones the figure stands that was taken when they were made
 
@@ -51,6 +52,7 @@ class Node:
     under: tuple[Stroke, ...]
     arrives: tuple[Stroke, ...]
     tokens: int | None = None
+    at: datetime | None = None
 
     @property
     def x(self) -> int:
@@ -102,6 +104,8 @@ def line(session: Session, live: Run | None = None) -> Line:
         replace(node, tokens=_tokens(session, node, versions) if n < MEASURED else node.version.tokens)
         for n, node in enumerate(nodes)
     )
+    times = _times(session, versions)
+    nodes = tuple(replace(node, at=times[node.version.pk]) for node in nodes)
     undo = by_id.get(head.parent_id) if head is not None and head.parent_id is not None else None
     newest = versions[0].n if versions else -1
     label = label_of(live.strategy) if live is not None else ""
@@ -170,6 +174,16 @@ def _tokens(session: Session, node: Node, versions: Sequence[Version]) -> int | 
         return node.version.tokens
     meter = by_id(DEFAULT)
     return measured(session.pk, node.version, [meter], until_seq=None if node.current else max(ends))[meter.id]
+
+
+def _times(session: Session, versions: Sequence[Version]) -> dict[int, datetime | None]:
+    """When each version was made: of a native one when the agent did it, not when we read of it."""
+    native = {v.pk: v.at_seq for v in versions if v.origin in (Version.Origin.NATIVE, Version.Origin.RECORDED)}
+    said = dict(Entry.objects.filter(session=session, seq__in=native.values()).values_list("seq", "at"))
+    return {
+        v.pk: (said.get(v.at_seq) or (session.started_at if v.n == 0 else None)) if v.pk in native else v.made_at
+        for v in versions
+    }
 
 
 def _glyph(version: Version, head: Version | None, alive: set[int]) -> str:

@@ -42,16 +42,23 @@ def _apply(request: HttpRequest, session: Session, data: QueryDict) -> HttpRespo
     if not _may_act(request):
         raise PermissionDenied
     choosing = forms.read(data)
+    digest = data.get("plan_digest") or None
     try:
+        if forms.words_changed(data):
+            # Typed and applied at once: the rest is as previewed, since base and choice are the same.
+            fresh = runs.preview_run(session, **choosing.arguments()).preview
+            if not fresh.lands:
+                return _preview(request, session, data, refusal=showing.bad_words(fresh.reason, session), status=409)
+            digest = fresh.digest
         run = tasks.submit(
             session.pk,
             **choosing.arguments(),
             by=request.user,
             expected_hash=data.get("base_hash") or None,
-            plan_digest=data.get("plan_digest") or None,
+            plan_digest=digest,
         )
     except Refused as refused:
-        refusal = showing.refusal(refused, session, queries.live_run(session))
+        refusal = showing.refusal(refused, session, choosing, queries.live_run(session))
         return _preview(request, session, data, refusal=refusal, status=409)
     return redirect("compaction:run", session.pk, run.pk)
 
@@ -73,7 +80,7 @@ def _preview(
         try:
             previewed = runs.preview_run(session, **choosing.arguments())
         except Refused as refused:
-            refusal = refusal or showing.refusal(refused, session, None)
+            refusal = refusal or showing.refusal(refused, session, choosing, None)
     live = queries.live_run(session)
     page = showing.page(session, choosing, previewed)
     context = {

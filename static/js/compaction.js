@@ -63,6 +63,22 @@
     if (event.target.matches("[data-section]")) window.htmx.trigger($("#choose"), "input");
   });
 
+  // While a new preview is on its way there is nothing to apply: what the bar holds is no longer what the fields say.
+  function hold(event) {
+    const apply = $("[data-apply]");
+    if (apply && event.target.closest && event.target.closest("#choose")) {
+      apply.dataset.held = String(apply.disabled);
+      apply.disabled = true;
+    }
+  }
+  document.addEventListener("input", hold);
+  function release() {
+    const apply = $("[data-apply][data-held]");
+    if (apply) apply.disabled = apply.dataset.held === "true";
+  }
+  document.addEventListener("htmx:sendError", release);
+  document.addEventListener("htmx:responseError", release);
+
   // Where the focus was in a list that came anew: the losses again, at the same place.
   let lossAt = -1;
   document.addEventListener("htmx:beforeRequest", function (event) {
@@ -71,7 +87,9 @@
     lossAt = at ? [...document.querySelectorAll("[data-loss]")].indexOf(at) : -1;
   });
   document.addEventListener("htmx:afterSettle", function (event) {
-    if (event.detail.target && event.detail.target.id === "preview" && lossAt >= 0) {
+    const preview = event.detail.target && event.detail.target.id === "preview" ? $("#preview") : null;
+    if (preview) say(preview.dataset.said);
+    if (preview && lossAt >= 0) {
       const losses = document.querySelectorAll("[data-loss]");
       const next = losses[Math.min(lossAt, losses.length - 1)] || $("#part-retention h2");
       if (next) next.focus({ preventScroll: true });

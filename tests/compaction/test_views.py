@@ -263,6 +263,25 @@ def test_the_persons_words_are_what_lands(operator: Client, session: Session) ->
     assert run.report["summary"]["text"] == run.edited_summary
 
 
+def test_words_typed_and_applied_at_once_land_too(operator: Client, session: Session) -> None:
+    apply(operator, session, **{"section-4": "- never mmap the network mount"})
+    run = Run.objects.get()
+    runs.execute(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.reason) == (Run.State.COMPLETED, "")
+    assert "- never mmap the network mount\n" in run.report["summary"]["text"]
+
+
+def test_words_with_which_it_would_not_land_are_refused_and_kept(operator: Client, session: Session) -> None:
+    long = "- " + "much more than there was " * 9_000
+    response = apply(operator, session, **{"section-4": long})
+    page = response.content.decode()
+    assert response.status_code == 409
+    assert "Apply was refused: not with these words" in text(page)
+    assert Form(page, "apply").data["section-4"][0].startswith("- much more than there was")
+    assert not Run.objects.exists()
+
+
 def test_a_head_that_moved_refuses_in_place_and_says_what_stayed(operator: Client, session: Session) -> None:
     data = Form(operator.get(f"{address(session, 'compact')}?{SMALL}").content.decode(), "apply").data
     versions.roll_back(session.pk, to_entry=session.entries_count - 20)
@@ -271,7 +290,10 @@ def test_a_head_that_moved_refuses_in_place_and_says_what_stayed(operator: Clien
     assert response.status_code == 409
     assert "Apply was refused: the head has moved" in read
     assert f"Nothing was written; the head is {Session.objects.get(pk=session.pk).current}, as it was." in read
-    assert "Preview again" in read
+    assert re.search(
+        r'<a class="button primary" href="/s/[^"]*/compact\?strategy=hybrid[^"]*">Preview again</a>',
+        response.content.decode(),
+    )
     assert not Run.objects.exists()
 
 
