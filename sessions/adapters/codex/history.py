@@ -54,6 +54,9 @@ def versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> list[Nat
                 if loses:
                     told["warning"] = _WARNING
             out.append(_version("rollback", link, replay, hidden, told))
+    if out and replay.end(len(links) - 1):
+        hidden.rebuild(replay, len(links) - 1)
+        out.append(_version("rollback", links[-1], replay, hidden, {"undid_compaction": True, "turns": 0}))
     return out
 
 
@@ -73,6 +76,8 @@ def _version(kind: str, link: Link, replay: Replay, hidden: _Hidden, told: Mappi
 
 
 def _label(kind: str, told: Mapping[str, Any]) -> str:
+    if kind == "rollback" and not told.get("turns") and told.get("undid_compaction"):
+        return "Compaction taken back"
     if kind == "rollback":
         turns = told.get("turns") or 0
         return f"Rolled back {turns} turn{'' if turns == 1 else 's'}"

@@ -16,7 +16,7 @@ from sessions.contexts import InsertKind
 from sessions.entries import Kind, Part, PartKind, Role, digest_of
 from sessions.ranges import Ranges
 
-_MARKS = frozenset({"start", "end", "abort", "context", "user"})
+_MARKS = frozenset({"start", "context", "user"})
 
 
 def mark_of(link: Link) -> str:
@@ -69,10 +69,10 @@ class Replay:
             self._rollback(at)
         elif mark in _MARKS:
             turn = link.facts.get("turn")
-            self.segments.add(Mark(mark, at, turn if isinstance(turn, str) else None), self.base)
+            self.segments.add(Mark(mark, at, turn if isinstance(turn, str) else None))
         elif link.sent:
             if link.facts.get("user"):
-                self.segments.add(Mark("user", at), self.base)
+                self.segments.add(Mark("user", at))
             self._equal.setdefault(link.digest, []).append(at)
             if link.native_id is not None:
                 self._named[link.native_id] = at
@@ -88,6 +88,14 @@ class Replay:
             if at not in self.dead:
                 self.line(at)
         self.rebuilt = True
+
+    def end(self, last: int) -> bool:
+        """Whether the lines after the last event took its base away: turn marks that fit no turn can do that."""
+        base = self.segments.base()
+        if base == self.base:
+            return False
+        self._restart(base, last)
+        return True
 
     def inserted(self) -> Iterator[Inserted]:
         """The insertions of the view, in order."""
@@ -117,10 +125,10 @@ class Replay:
 
     def _compaction(self, at: int) -> None:
         whole = bool(self.links[at].facts.get("whole"))
-        self.segments.add(Mark("whole" if whole else "compaction", at), self.base)
         if not whole:
             self._summarise(at)
             return
+        self.segments.add(Mark("whole", at))
         base = self.segments.base()
         if base == at:
             self._replace(at)
@@ -131,8 +139,8 @@ class Replay:
     def _rollback(self, at: int) -> None:
         turns = self.links[at].facts.get("n")
         turns = turns if isinstance(turns, int) and turns > 0 else 0
-        self.segments.add(Mark("rollback", at, turns=turns), self.base)
-        base = self.segments.base() if self.base != NO_BASE else NO_BASE
+        self.segments.add(Mark("rollback", at, turns=turns))
+        base = self.segments.base()
         if base != self.base:
             self._restart(base, at)
         else:

@@ -15,8 +15,11 @@ NO_BASE = -1
 class Mark:
     """A line that matters to segments.
 
-    `name`: start, end, abort, context (settings of a turn), user (something that makes a turn), compaction (without a history of its
-    own), whole (a compaction with one), rollback. `at`: its place. `turn`: its turn's id. `turns`: of a rollback, how many.
+    `name`: start, context (settings of a turn), user (something that makes a turn), whole (a compaction with a history of its own),
+    rollback. `at`: its place. `turn`: its turn's id. `turns`: of a rollback, how many.
+
+    A start begins a segment unless the settings in it name another turn. Ends of turns do not tell segments apart, whatever turn
+    they name: so 0.171 reads logs in which they do not fit.
     """
 
     name: str
@@ -34,16 +37,16 @@ class _Segment:
 
 @dataclass(slots=True)
 class Segments:
-    """The marks of a log up to now, with the base that stood before each: a walk back need not go on to the beginning."""
+    """The marks of a log up to now. `bases`: of each start, the base of the log before it, so that a walk back may end there."""
 
     marks: list[Mark] = field(default_factory=list)
     bases: list[int] = field(default_factory=list)
     users: int = 0
 
-    def add(self, mark: Mark, base: int) -> None:
-        """The next mark; `base` is the one in force before it."""
+    def add(self, mark: Mark) -> None:
+        """The next mark."""
+        self.bases.append(self.base() if mark.name == "start" else NO_BASE)
         self.marks.append(mark)
-        self.bases.append(base)
         self.users += mark.name == "user"
 
     def base(self) -> int:
@@ -68,8 +71,6 @@ class Segments:
                     return self.bases[n]
                 continue
             if open_ is None:
-                if mark.name == "abort" and mark.turn is None:
-                    continue
                 open_ = _Segment()
             _join(open_, mark)
         if open_ is None or pending > 0 or open_.base is None:
@@ -79,7 +80,7 @@ class Segments:
 
 def _join(segment: _Segment, mark: Mark) -> None:
     match mark.name:
-        case "end" | "abort" | "context":
+        case "context":
             segment.turn = segment.turn or mark.turn
         case "user":
             segment.counts = True

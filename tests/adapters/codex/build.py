@@ -125,7 +125,13 @@ def rollback(turns: int) -> list[Record]:
 
 
 def turn_context(model: str, **more: Any) -> list[Record]:
-    return [line("turn_context", {"cwd": "/srv/project", "approval_policy": "never", "model": model, **more})]
+    known = {
+        "cwd": "/srv/project",
+        "approval_policy": "never",
+        "sandbox_policy": {"type": "read-only"},
+        "summary": "auto",
+    }
+    return [line("turn_context", {**known, "model": model, **more})]
 
 
 def counts(*figures: int) -> Record:

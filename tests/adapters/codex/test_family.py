@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from sessions.adapters.codex import ADAPTER
+from sessions.assembly import lines
 from sessions.entries import Kind
 from tests.adapters.codex.build import (
+    NAME,
     STAMP,
     THREAD,
     Record,
@@ -108,6 +112,17 @@ def test_a_child_that_inherits() -> None:
     assert [(s.usage.prompt, s.usage.output) for s in reading.steps if s.usage] == [(100, 20)]
 
 
+def test_a_child_is_read_in_pieces() -> None:
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD}}}
+    asked = line("inter_agent_communication_metadata", {"trigger_turn": True})
+    first, second = lines(data([*meta(CHILD, source=source), asked])), list(lines(data([*mail("task"), *mail("more")])))
+    reader = ADAPTER.reader(NAME)
+    for record in first:
+        reader.read(record)
+    later = ADAPTER.reader(NAME, reader.state())
+    assert [later.read(replace(record, offset=900)).opens_turn for record in second] == [True, False]
+
+
 def test_a_child_with_its_own_history_only() -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "depth": 1, "agent_nickname": "Kant"}}}
     reading = read(meta(CHILD, source=source), turn("t1", user("task"), says("done")))
@@ -153,6 +168,13 @@ def test_a_revert_hides_what_lies_beyond_the_cut() -> None:
     assert [p.entry.text for p in reading.placed if p.entry.opens_turn] == ["u1", "u2", "u3", "u4"], (
         "the rest stays readable"
     )
+
+
+def test_a_revert_in_the_middle_of_a_turn() -> None:
+    old = pages(THREAD, one(1), one(2))
+    kept = old[: 1 + 5 + 2]  # up to the second prompt; the answer to it comes next
+    new = pages(THREAD, one(3), first=len(kept), history_base=base_of(old, kept))
+    assert words(chain(old, new).context()) == ["u:u1", "a:a1", "u:u2", "u:u3", "a:a3"]
 
 
 def test_a_revert_is_told_by_ordinals_where_bytes_are_not_given() -> None:

@@ -9,6 +9,7 @@ from tests.adapters.codex.build import (
     NAME,
     STAMP,
     THREAD,
+    Record,
     call,
     context,
     counts,
@@ -33,7 +34,7 @@ from tests.adapters.codex.build import (
     user,
 )
 
-FLAT = [
+FLAT: list[Record] = [
     {"id": THREAD, "timestamp": STAMP, "instructions": None, "git": {"commit_hash": "abc", "branch": "main"}},
     {"record_type": "state"},
     {"type": "message", "id": None, "role": "user", "content": [{"type": "input_text", "text": "<environment_context>\n  <cwd>/srv/p</cwd>\n</environment_context>"}]},
@@ -284,7 +285,7 @@ def test_unknown_types_are_kept() -> None:
 
 
 def test_a_bare_transcript() -> None:
-    records = [
+    records: list[Record] = [
         {"timestamp": "2025-09-10T12:00:00Z", "role": "user", "content": "which branch?", "model": "o4-mini"},
         {"timestamp": "2025-09-10T12:00:01Z", "type": "tool_call", "function": {"name": "git"}, "arguments": "status"},
         {"timestamp": "2025-09-10T12:00:01Z", "type": "tool_result", "name": "git", "result": "main"},

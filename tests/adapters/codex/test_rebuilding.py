@@ -26,6 +26,7 @@ from tests.adapters.codex.build import (
     summary,
     thinks,
     turn,
+    turn_context,
     user,
     words,
 )
@@ -51,6 +52,44 @@ TABLE: dict[str, tuple[list[Record], list[str]]] = {
     "compaction inside the turn before": (
         [*ONE, *turn("t2", user("u2"), compacted("S", KEPT), says("more")), *FOUR, *rollback(1)],
         [*REPLACED, "a:more"],
+    ),
+    "a turn that only compacts is no turn of the person's": (
+        [
+            *ONE,
+            *turn("ta", compacted("A", [*summary("A")])),
+            *turn("tb", compacted("B", [*message("user", "kept"), *summary("B")])),
+            *rollback(1),
+        ],
+        [],
+    ),
+    "turn marks that do not fit": (
+        [
+            *turn("ty", user("uy"), compacted("S", KEPT)),
+            *start("ta"),
+            *user("ua"),
+            *start("tb"),
+            *user("ub"),
+            *end("tb"),
+            *end("ta"),
+            *rollback(2),
+        ],
+        REPLACED,
+    ),
+    "settings that name another turn": (
+        [
+            *turn("ty", user("uy"), compacted("S", KEPT)),
+            *start("ta"),
+            *user("ua"),
+            *start("tb"),
+            *user("ub"),
+            *turn_context("gpt-5.4", turn_id="ta"),
+            *rollback(2),
+        ],
+        ["u:uy"],
+    ),
+    "no turn marks, a rollback before the compaction": (
+        [*LOOSE, *rollback(1), *user("u3"), *compacted("S", KEPT), *user("u4")],
+        ["u:u1", "a:a1", "u:u3", "u:u4"],
     ),
     "no turn marks, one turn": (
         [*LOOSE, *compacted("S", KEPT), *user("u4"), *says("a4"), *rollback(1)],
@@ -238,6 +277,13 @@ def test_a_compaction_keeps_the_entries_that_its_history_repeats() -> None:
     assert [str(edit.kind) for edit in inserted] == ["message", "message", "summary"]
     assert inserted[-1].stands_for
     assert all(edit.after == version.at_seq for edit in inserted)
+
+
+def test_a_persons_words_are_kept_before_the_agents_context() -> None:
+    history = [*message("user", "u1"), *context(), *summary("S")]
+    reading = read(meta(), turn("t1", context(), user("u1"), says("a1")), turn("tc", compacted("S", history)))
+    prompt = next(p.seq for p in reading.placed if p.entry.opens_turn)
+    assert [one.seq for one in reading.context()] == [prompt, None, None, None]
 
 
 def test_a_history_that_repeats_what_an_earlier_one_dropped_brings_the_entries_back() -> None:
