@@ -1,6 +1,5 @@
 """The API: one door, one form of error, the apps' routers by name. Its own description is at /api/docs."""
 
-import importlib.util
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
@@ -21,10 +20,8 @@ api = NinjaAPI(
     urls_namespace="api",
 )
 
-ROUTERS = ("sessions.api", "compaction.api")
-for module in ROUTERS:
-    if importlib.util.find_spec(module) is not None:
-        api.add_router("", f"{module}.router")
+for router in ("sessions.api.router", "compaction.api.router"):
+    api.add_router("", router)
 
 
 def refusal(request: HttpRequest, status: int, code: str, message: str, **more: Any) -> HttpResponse:

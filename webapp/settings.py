@@ -1,6 +1,5 @@
 """Settings from the environment; the defaults run on a checkout (docs: README, table of settings)."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +173,6 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {
-        name: {"level": LOG_LEVEL} for name in ("webapp", "sessions", "compaction") if importlib.util.find_spec(name)
-    },
+    "loggers": {name: {"level": LOG_LEVEL} for name in ("webapp", "sessions", "compaction")},
 }
 TEST_RUNNER = "django.test.runner.DiscoverRunner"

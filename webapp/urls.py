@@ -1,13 +1,9 @@
 """Every address: the apps' own, the API, the door."""
 
-import importlib.util
-
 from django.urls import include, path
 
 from webapp import views
 from webapp.api import api
-
-APPS = ("compaction.urls", "sessions.urls")
 
 urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),
@@ -16,7 +12,8 @@ urlpatterns = [
     path("healthz", views.health, name="health"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/", api.urls),
-    *[path("", include(module)) for module in APPS if importlib.util.find_spec(module) is not None],
+    path("", include("compaction.urls")),
+    path("", include("sessions.urls")),
 ]
 
 handler403 = "webapp.views.forbidden"
