@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sessions.adapters.records import text_of
@@ -13,9 +13,11 @@ _PERSISTED = re.compile(r"<persisted-output>.{0,400}?saved to: ([^\n]+)", re.DOT
 _EXIT_CODE = re.compile(r"\s*(?:<tool_use_error>)?(?:Error: )?Exit code (\d+)")
 OVERFLOW_FOLDER = "tool-results"
 
+type ToolOf = Callable[[str], str | None]
 
-def parts_of_message(content: Any, tools: dict[str, str]) -> tuple[Part, ...]:
-    """The parts of `message.content`, a string or a list of blocks. `tools` gives the tool of a call id, for results."""
+
+def parts_of_message(content: Any, tool_of: ToolOf) -> tuple[Part, ...]:
+    """The parts of `message.content`, a string or a list of blocks. `tool_of` gives the tool of a call id, for results."""
     if content is None:
         return ()
     if isinstance(content, str):
@@ -24,14 +26,14 @@ def parts_of_message(content: Any, tools: dict[str, str]) -> tuple[Part, ...]:
         return (Part(PartKind.OTHER, text_of(content)),)
     out: list[Part] = []
     for block in content:
-        out.extend(_block(block, tools))
+        out.extend(_block(block, tool_of))
     if any(part.kind is PartKind.TOOL_RESULT for part in out):
         # What a person adds beside a result is theirs, not the tool's.
         out = [Part(p.kind, p.text, role=Role.USER) if p.kind is PartKind.TEXT else p for p in out]
     return tuple(out)
 
 
-def _block(block: Any, tools: dict[str, str]) -> Iterable[Part]:
+def _block(block: Any, tool_of: ToolOf) -> Iterable[Part]:
     if isinstance(block, str):
         yield Part(PartKind.TEXT, block)
         return
@@ -53,7 +55,7 @@ def _block(block: Any, tools: dict[str, str]) -> Iterable[Part]:
                 call_id=name_of(block.get("id")),
             )
         case "tool_result":
-            yield from _result(block, tools)
+            yield from _result(block, tool_of)
         case "image" | "document":
             yield media(block)
         case "server_tool_use":
@@ -62,7 +64,7 @@ def _block(block: Any, tools: dict[str, str]) -> Iterable[Part]:
             yield Part(PartKind.OTHER, text_of(block), meta={"type": kind} if isinstance(kind, str) else {})
 
 
-def _result(block: dict[str, Any], tools: dict[str, str]) -> Iterable[Part]:
+def _result(block: dict[str, Any], tool_of: ToolOf) -> Iterable[Part]:
     call_id = name_of(block.get("tool_use_id"))
     is_error = block.get("is_error") is True
     content = block.get("content")
@@ -82,7 +84,7 @@ def _result(block: dict[str, Any], tools: dict[str, str]) -> Iterable[Part]:
         meta["overflow"] = f"{OVERFLOW_FOLDER}/{re.split(r'[/\\\\]', saved.group(1).strip())[-1]}"
     if is_error and (code := _EXIT_CODE.match(text)):
         meta["exit_code"] = int(code.group(1))
-    tool = tools.get(call_id) if call_id else None
+    tool = tool_of(call_id) if call_id else None
     yield Part(PartKind.TOOL_RESULT, text, tool=tool, call_id=call_id, is_error=is_error, meta=meta)
     yield from shown
 

@@ -95,8 +95,11 @@ _SYSTEM_FACTS = [
 ]
 
 
-def loose_entry(record: dict[str, Any], kind: Any) -> Entry:
-    """A record that is not in the tree. Unknown types are data to keep: kind `other`."""
+def loose_entry(record: dict[str, Any], kind: Any, own_agent: str | None) -> Entry:
+    """A record that is not in the tree. Unknown types are data to keep: kind `other`.
+
+    `own_agent`: the id of the sub-agent whose file it is.
+    """
     match kind:
         case "last-prompt":
             leaf = name_of(record.get("leafUuid"))
@@ -114,7 +117,10 @@ def loose_entry(record: dict[str, Any], kind: Any) -> Entry:
                 if name_of(row.get("toolUseId"))
             )
             return Entry(
-                Kind.META, None, parts, link={"swap": len(parts)} if not name_of(record.get("agentId")) else {}
+                Kind.META,
+                None,
+                parts,
+                link={"swap": len(parts)} if name_of(record.get("agentId")) in (None, own_agent) else {},
             )
         case "marble-origami-commit":
             collapse = {

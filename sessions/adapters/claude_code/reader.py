@@ -19,7 +19,7 @@ from sessions.adapters.claude_code.content import name_of, parts_of_message, wor
 from sessions.adapters.claude_code.people import SUMMARY_OPENING, kind_of_text, origin_is_human
 from sessions.adapters.claude_code.tools import plan_change, plan_payload, result_facts, tasks_change, todos_change
 from sessions.adapters.claude_code.usage import SYNTHETIC, usage_of
-from sessions.adapters.records import NotARecord, load, text_of, utc
+from sessions.adapters.records import NotARecord, load, utc
 from sessions.entries import Entry, Facts, GoalChange, Kind, Part, PartKind, Role
 
 _CALLS = 256  # calls without result that are remembered
@@ -192,9 +192,7 @@ class ClaudeReader:
     def _user(self, record: dict[str, Any]) -> Entry:
         message = record.get("message")
         content = message.get("content") if isinstance(message, dict) else None
-        parts = parts_of_message(
-            content, {call: known[0] for call, known in self._calls.items()} if _has(content, "tool_result") else {}
-        )
+        parts = parts_of_message(content, self._tool_of)
         results = [part for part in parts if part.kind is PartKind.TOOL_RESULT]
         if results:
             return self._results(record, parts, results)
@@ -224,6 +222,10 @@ class ClaudeReader:
             link |= {"call": call} if call else {}
         return Entry(kind, Role.USER, parts, sent=bool(parts), opens_turn=person, goals=goals, link=link)
 
+    def _tool_of(self, call: str) -> str | None:
+        known = self._calls.get(call)
+        return known[0] if known else None
+
     def _is_summary(self, record: dict[str, Any], text: str) -> bool:
         if record.get("isCompactSummary") is True:
             return True
@@ -250,7 +252,7 @@ class ClaudeReader:
     def _assistant(self, record: dict[str, Any]) -> Entry:
         message = record.get("message")
         message = message if isinstance(message, dict) else {}
-        parts = parts_of_message(message.get("content"), {})
+        parts = parts_of_message(message.get("content"), self._tool_of)
         model = name_of(message.get("model"))
         response = name_of(message.get("id"))
         error = record.get("isApiErrorMessage") is True
@@ -346,7 +348,7 @@ class ClaudeReader:
                 self._title("ai", name_of(record.get("aiTitle")))
             case "agent-name" | "tag" | "pr-link" | "cost-state":
                 marks.learn_extra(self.facts, kind, record)
-        return dataclasses.replace(marks.loose_entry(record, kind), at=at)
+        return dataclasses.replace(marks.loose_entry(record, kind, self._own_agent), at=at)
 
     def _summary(self, leaf: str | None, title: str | None) -> None:
         if leaf is None or title is None:
@@ -381,6 +383,3 @@ def _has(content: Any, *types: str) -> bool:
 def _malformed(raw: bytes, problem: str) -> Entry:
     text = raw[:2000].decode("utf-8", "replace")
     return Entry(Kind.MALFORMED, parts=(Part(PartKind.OTHER, text),) if text.strip("\x00 \t") else (), problem=problem)
-
-
-__all__ = ["ClaudeReader", "text_of"]

@@ -39,6 +39,11 @@ def wander(seed: int, *, keeps: bool = False) -> Transcript:
             ids += t.answer(*blocks, **where)
         elif roll < 0.8 and calls:
             ids.append(t.result(f"c{chance.randint(max(1, calls - 3), calls)}", f"out{n}", **where))
+        elif roll < 0.83:
+            t.loose("summary", summary=f"T{n}", leafUuid=uid(f"r{t.count + chance.randint(0, 3)}"))
+            root = t.add("user", parent=None, isSidechain=True, message={"role": "user", "content": f"child {n}"})
+            where = {"parent": chance.choice([root, *ids[-2:]])}
+            t.add("user", isSidechain=True, message={"role": "user", "content": "more"}, **where)
         elif roll < 0.86:
             ids.append(t.add("progress", data={"type": "bash_progress"}, **where))
         elif roll < 0.92:
