@@ -439,7 +439,8 @@ def test_the_heartbeat_is_heard_while_a_phase_is_long(session: Session, settings
             assert isinstance(landing, Run)
             heard = landing.heartbeat_at
             assert heard is not None
-            in_threads(lambda: until(run.pk, lambda now: now.heartbeat_at is not None and now.heartbeat_at > heard))
+            (later,) = in_threads(lambda: until(run.pk, lambda now: (now.heartbeat_at or heard) > heard))
+            assert isinstance(later, Run), later
         working.result()
     run.refresh_from_db()
     assert run.state == "completed"

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -27,6 +27,7 @@ from webapp.embedded import broker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+DEAD = broker.address("pgmq://nobody@127.0.0.1:1/nowhere", None)
 FOLDS: dict[str, Any] = {"strategy": "hybrid", "params": {"free": 1_000_000}}
 
 
@@ -78,12 +79,19 @@ def test_a_run_goes_the_whole_way_through_broker_and_worker(session: Session, li
     assert context_hash(session) == before
 
 
-def test_nothing_is_sent_before_the_commit(session: Session, live_worker: Any) -> None:
+def test_nothing_is_sent_before_the_commit(session: Session, settings: Any) -> None:
+    """The broker is dead, which is found out when the transaction has committed, and not where it is rolled back."""
+    settings.BROKER = DEAD
     with transaction.atomic():
         tasks.submit(session.pk, **FOLDS)
         transaction.set_rollback(True)
     assert not Run.objects.exists()
-    assert ended(tasks.submit(session.pk, **FOLDS).pk).state == "completed"
+
+    inside: list[Run] = []
+    with pytest.raises(Refused, match="broker cannot be reached"), transaction.atomic():
+        inside.append(tasks.submit(session.pk, **FOLDS))
+    assert [run.state for run in inside] == ["queued"]
+    assert Run.objects.get().state == "failed"
 
 
 def _kill_all(worker: subprocess.Popen[str]) -> None:
@@ -96,11 +104,14 @@ def _kill_child(worker: subprocess.Popen[str]) -> None:
     child.kill()
 
 
-@pytest.mark.parametrize("kill", [_kill_all, _kill_child])
+@pytest.mark.parametrize(("kill", "another"), [(_kill_all, True), (_kill_child, False)])
 def test_a_worker_killed_in_the_middle_leaves_a_run_that_ends(
-    session: Session, quick: dict[str, str], kill: Callable[[subprocess.Popen[str]], None]
+    session: Session, quick: dict[str, str], kill: Callable[[subprocess.Popen[str]], None], another: bool
 ) -> None:
-    """Killed at the worst place, inside the landing: the lock held here keeps it there as long as this takes."""
+    """Killed at the worst place, inside the landing: the lock held here keeps it there as long as this takes.
+
+    Where all of it is killed, another worker picks the run up; where only its child is, the worker itself does.
+    """
     head, before = head_of(session), context_hash(session)
     run = tasks.submit(session.pk, **FOLDS)
     with a_worker(quick) as worker:
@@ -111,17 +122,16 @@ def test_a_worker_killed_in_the_middle_leaves_a_run_that_ends(
         # Its connection may still wait for the lock: what it then gets it can never commit.
         assert (head_of(session), context_hash(session)) == (head, before)
         assert Run.objects.get(pk=run.pk).state == Run.State.RUNNING
-        with a_worker(quick):
+        with a_worker(quick) if another else nullcontext():
             after = ended(run.pk)
-    assert (after.state, after.attempts) == ("completed", 2)
-    assert [phase for _, phase, _ in after.log].count("worker gone") == 1
-    assert session.versions.filter(origin="run").count() == 1
-    assert head_of(session) == after.version
+            assert (after.state, after.attempts) == ("completed", 2)
+            assert [phase for _, phase, _ in after.log].count("worker gone") == 1
+            assert session.versions.filter(origin="run").count() == 1
+            assert head_of(session) == after.version
 
-    versions.undo(session.pk)
-    assert context_hash(session) == before
-    with a_worker(quick):
-        assert ended(tasks.submit(session.pk, **FOLDS).pk).state == "completed"
+            versions.undo(session.pk)
+            assert context_hash(session) == before
+            assert ended(tasks.submit(session.pk, **FOLDS).pk).state == "completed"
 
 
 def test_a_run_that_kills_every_worker_fails_and_the_head_stays(session: Session, quick: dict[str, str]) -> None:
@@ -184,7 +194,7 @@ def test_a_second_message_for_a_run_does_nothing(session: Session, live_worker: 
 
 
 def test_where_no_broker_answers_the_run_fails_and_says_so(session: Session, settings: Any) -> None:
-    settings.BROKER = broker.address("pgmq://nobody@127.0.0.1:1/nowhere", None)
+    settings.BROKER = DEAD
     head = head_of(session)
     with pytest.raises(Refused, match="broker cannot be reached") as refused:
         tasks.submit(session.pk, **FOLDS)
