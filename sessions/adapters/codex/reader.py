@@ -2,6 +2,12 @@
 
 The transcript is made of response items, which is what the model is fed; events add only what they alone know. One reader goes
 through a chain of sources: those that the session's own file builds on come first, and each begins at offset 0.
+
+What an entry's `link` may hold, for `history`: `mark` (meta, start, end, abort, context, user, compaction, rollback) with `turn` (its
+id), `n` (turns rolled back), `whole` (the compaction recorded its own history), `cut` (`ordinal`, `offset`: where the source before
+ends); `user` (makes a turn), `trim` (goes with the turn rolled back behind it), `mail`; `src` and `ord` (a source begins, its first
+ordinal); `before`, `window` (tokens before a compaction, its number); `copied` (another session's line in this file). For pages:
+`event` (the type of an event), `call` (the call it is about).
 """
 
 from __future__ import annotations

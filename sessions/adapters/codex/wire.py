@@ -1,4 +1,8 @@
-"""A context as Codex sends it: in the order of the log, calls without a result answered, results without a call dropped."""
+"""A context as Codex sends it: in the order of the log, calls without a result answered, results without a call dropped.
+
+Not repeated here, because it hangs on the model that resumes and not on the session: outputs of tools that are longer than that
+model's limit (and a fifth) lose their middle when the log is read again. The agent already cut them to its limit when it wrote them.
+"""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_a_long_history_takes_little() -> None:
     versions = ADAPTER.history(links, lambda seq: bodies[seq], Facts())
     took = time.process_time() - begun
     assert len(versions) == 96 + 60
-    assert took < 1.0
+    assert took < 2.0, "about 0.5 s where nothing is wrong; a walk that is not linear takes minutes"
 
 
 def test_projecting_what_history_says_gives_the_same_twice() -> None:
