@@ -5,7 +5,7 @@ An adapter is pure: it gets bytes and values and returns values. The shell owns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Protocol
@@ -142,48 +142,3 @@ class Adapter(Protocol):
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         """The context as the agent itself would send it: its own order inside one answer, its own repair of calls without result."""
         ...
-
-
-def pair(items: Sequence[Item], missing: Callable[[str, str | None], Iterable[Item]]) -> list[Item]:
-    """Items with every tool result right behind its answer's calls, orphan results dropped, calls without result answered by `missing`.
-
-    Entries of one step keep together: the calls of one answer first (in order), then their results. `missing(call_id, tool)` gives
-    what the agent puts in place of a result that never came (nothing, to leave the call open).
-    """
-    results: dict[str, Item] = {}
-    for item in items:
-        for call in item.results:
-            results.setdefault(call, item)
-    out: list[Item] = []
-    done: set[int] = set()
-    placed: set[str] = set()
-    at = 0
-    while at < len(items):
-        item = items[at]
-        at += 1
-        if id(item) in done:
-            continue
-        if item.results and not item.calls:
-            continue  # placed behind its call, or an orphan
-        block = [item]
-        if item.step is not None and item.role is Role.ASSISTANT:
-            block += [
-                other
-                for other in items[at : at + 400]
-                if other.step == item.step and other.role is Role.ASSISTANT and id(other) not in done and not other.results
-            ]
-        done.update(id(member) for member in block)
-        out.extend(block)
-        for member in block:
-            for part in member.parts:
-                call = part.call_id
-                if part.kind != "tool_call" or call is None or call in placed:
-                    continue
-                placed.add(call)
-                answer = results.get(call)
-                if answer is None:
-                    out.extend(missing(call, part.tool))
-                elif id(answer) not in done:
-                    done.add(id(answer))
-                    out.append(answer)
-    return out
