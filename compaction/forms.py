@@ -39,7 +39,9 @@ class Field:
 
 @dataclass(slots=True)
 class Choosing:
-    """A choice as it was made. `params`: values that hold, by name; `fields`: all of them as the form shows them, errors beside."""
+    """A choice as it was made. `params`: values that hold, by name; `fields`: all of them as the form shows them, errors beside.
+    `unknown`: a strategy that was named and is not installed.
+    """
 
     strategy: Strategy
     preset: str
@@ -50,6 +52,7 @@ class Choosing:
     pins: list[int] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
     edited_summary: str | None = None
+    unknown: str = ""
 
     @property
     def errors(self) -> list[str]:
@@ -108,6 +111,7 @@ def read(data: QueryDict) -> Choosing:
         pins=_pins(data),
         without=_without(data),
         edited_summary=_edited(data),
+        unknown="" if data.get("strategy", RECOMMENDED) in known else data.get("strategy", ""),
     )
 
 

@@ -83,6 +83,9 @@ def _preview(
             refusal = refusal or showing.refusal(refused, session, choosing, None)
     live = queries.live_run(session)
     page = showing.page(session, choosing, previewed)
+    if choosing.unknown:
+        words = _("There is no strategy called {name} here; this is {label}.")
+        page.warnings.insert(0, words.format(name=choosing.unknown, label=choosing.strategy.label))
     context = {
         "session": session,
         "session_href": showing.session_href(session),

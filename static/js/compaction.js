@@ -79,12 +79,22 @@
   document.addEventListener("htmx:sendError", release);
   document.addEventListener("htmx:responseError", release);
 
-  // Where the focus was in a list that came anew: the losses again, at the same place.
+  // What came anew looks as it was left: the same sections are open, the focus is among the losses again, at the same place.
   let lossAt = -1;
+  let open = [];
   document.addEventListener("htmx:beforeRequest", function (event) {
     if (event.detail.elt.id !== "choose") return;
     const at = document.activeElement && document.activeElement.closest("[data-loss]");
     lossAt = at ? [...document.querySelectorAll("[data-loss]")].indexOf(at) : -1;
+  });
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    if (event.detail.target && event.detail.target.id === "preview") {
+      open = [...document.querySelectorAll(".sections details")].map((section) => section.open);
+    }
+  });
+  document.addEventListener("htmx:afterSwap", function (event) {
+    if (!event.detail.target || event.detail.target.id !== "preview" || !open.length) return;
+    document.querySelectorAll(".sections details").forEach((section, n) => { section.open = Boolean(open[n]); });
   });
   document.addEventListener("htmx:afterSettle", function (event) {
     const preview = event.detail.target && event.detail.target.id === "preview" ? $("#preview") : null;

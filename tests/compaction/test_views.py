@@ -162,6 +162,11 @@ def test_what_cannot_be_shrunk_says_why_apply_is_off(operator: Client, session: 
     assert "at most the 900,000 aimed for." in text(page)
 
 
+def test_a_strategy_that_is_not_installed_is_said_not_guessed(operator: Client, session: Session) -> None:
+    page = operator.get(address(session, "compact") + "?strategy=%3Cnone%3E").content.decode()
+    assert "There is no strategy called &lt;none&gt; here; this is Hybrid mask + summary." in page
+
+
 def test_a_pin_takes_the_entry_out_of_the_fold(operator: Client, session: Session) -> None:
     shown = runs.preview_run(session, strategy="hybrid", params=PARAMS).preview
     seq = next(iter(shown.plan.fold))

@@ -155,9 +155,13 @@ def test_keys_pin_apply_and_cancel_and_edited_words_are_not_lost(
     page.locator("#section-1").fill("- Stream it, and say what went wrong")
     page.locator("#set-aim").focus()
     page.locator("#part-summary", has_text="edited by you").wait_for()
+    page.locator("#part-summary summary", has_text="Errors and Fixes").click()
+    page.locator("#section-4").fill("- mmap fails on the network mount")
     page.locator("#set-aim").fill("10,000")
     page.locator("#strategy-part", has=page.locator("#set-aim[value='10,000']")).wait_for()
     assert page.locator("#section-1").input_value() == "- Stream it, and say what went wrong"
+    assert page.locator("#section-4").input_value() == "- mmap fails on the network mount"
+    assert page.locator("#section-4").is_visible()
 
     # Esc cancels: back to the session, nothing asked for.
     page.locator("#part-summary h2").click()
@@ -175,9 +179,10 @@ def test_keys_pin_apply_and_cancel_and_edited_words_are_not_lost(
 
 
 def test_without_script_the_same_way_is_open(
-    chromium: Any, live_server: Any, session: Any, aside: Callable[..., Any]
+    chromium: Any, live_server: Any, session: Any, aside: Callable[..., Any], request: pytest.FixtureRequest
 ) -> None:
     from compaction.models import Run
+    from tests.compaction.stage import head_of
     from webapp.auth import issue_link
     from webapp.models import User
 
@@ -195,7 +200,11 @@ def test_without_script_the_same_way_is_open(
         page.locator("#part-summary", has_text="edited by you").wait_for()
         page.get_by_role("button", name="Apply", exact=True).click()
         page.wait_for_url(re.compile(r"/runs/\d+$"))
-        run = aside(Run.objects.get)
-        assert "- Stream it\n" in (run.edited_summary or "")
+        assert "- Stream it\n" in (aside(Run.objects.get).edited_summary or "")
+        request.getfixturevalue("live_worker")
+        page.locator("#run .state", has_text="completed").wait_for(timeout=60_000)
+        page.get_by_role("button", name="Undo", exact=True).click()
+        page.get_by_text("Undone: the head is v1 again").wait_for()
+        assert aside(head_of, session).n == 1
     finally:
         context.close()
