@@ -15,7 +15,7 @@ from sessions.entries import Facts, SizeVector, digest_of
 from sessions.fields import to_multirange
 from sessions.meters.tokens import sizes
 from sessions.models import Entry, Session, Version
-from sessions.store import edits_of, item_of, visible_digests
+from sessions.store import ITEM_COLUMNS, edits_of, item_of, visible_digests
 
 
 def version_at(session: Session, seq: int) -> Version | None:
@@ -59,41 +59,26 @@ def context_items(
     if until_seq is not None:
         visible = visible.filter(seq__lte=until_seq)
     pins = set(session.pins.values_list("seq", flat=True))
-    rows = visible.order_by("seq").only(
-        "seq",
-        "role",
-        "kind",
-        "parts",
-        "turn",
-        "step",
-        "goal",
-        "at",
-        "utf8",
-        "utf16",
-        "ascii",
-        "images",
-        "documents",
-        "tokens",
-    )
+    rows = visible.order_by("seq").values_list(*ITEM_COLUMNS, named=True)
     items = project((item_of(row) for row in rows.iterator(chunk_size=2000)), edits)
-    items = sized(items, edits)
+    items = sized(items, [n for n, item in enumerate(items) if item.masked or item.inserted])
     if pins:
         items = [replace(item, pinned=True) if item.seq in pins else item for item in items]
-    return by_agent(session.agent).wire(items, facts_of(session))
+    parts = {item.key: item.parts for item in items}
+    wired = by_agent(session.agent).wire(items, facts_of(session))
+    return sized(wired, [n for n, item in enumerate(wired) if parts.get(item.key) is not item.parts])
 
 
 def log_items(session: Session, until_seq: int) -> list[Item]:
     """Every sent entry up to `until_seq`, hidden ones too: the transcript as it was written."""
     rows = Entry.objects.filter(Q(session=session), sent=True, seq__lte=until_seq).order_by("seq")
-    return [item_of(row) for row in rows.iterator(chunk_size=2000)]
+    return [item_of(row) for row in rows.values_list(*ITEM_COLUMNS, named=True).iterator(chunk_size=2000)]
 
 
-def sized(items: Sequence[Item], edits: Sequence[Edit]) -> list[Item]:
-    """Items with the sizes of what edits replaced and inserted."""
-    changed = [n for n, item in enumerate(items) if item.masked or item.inserted]
-    vectors = sizes([items[n].parts for n in changed])
+def sized(items: Sequence[Item], changed: Sequence[int]) -> list[Item]:
+    """Items with the sizes of those that are not as they were stored: replaced, inserted, or made otherwise by the agent's wiring."""
     out = list(items)
-    for n, vector in zip(changed, vectors, strict=True):
+    for n, vector in zip(changed, sizes([items[n].parts for n in changed]), strict=True):
         out[n] = replace(items[n], sizes=vector)
     return out
 
