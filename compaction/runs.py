@@ -147,9 +147,8 @@ def request(
                 by=by,
                 heartbeat_at=Now(),
             )
-    except (
-        IntegrityError
-    ) as error:  # the constraint holds where the lock does not: a second door, never expected to be tried
+    except IntegrityError as error:
+        # The constraint holds where the lock does not: a second door, never expected to be tried.
         raise Refused("run_is_live", "Another run of this session is queued or running.") from error
 
 
