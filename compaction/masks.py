@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from compaction.plan import Snapshot
 from compaction.tools import PROTECTED, Call, error_lines, one_line, output_of, understand
 from sessions.contexts import Item
 from sessions.entries import Part, PartKind
@@ -16,8 +17,15 @@ from sessions.entries import Part, PartKind
 MARK = "[output left out: "
 
 
-def calls_of(items: Sequence[Item]) -> dict[str, Call]:
-    """The calls of a context by their id."""
+def calls_of(snapshot: Snapshot) -> dict[str, Call]:
+    """The calls of a context by their id, understood once per snapshot."""
+    known: dict[str, Call] | None = snapshot.memo.get("calls")
+    if known is None:
+        known = snapshot.memo["calls"] = _understood(snapshot.items)
+    return known
+
+
+def _understood(items: Sequence[Item]) -> dict[str, Call]:
     return {
         part.call_id: understand(part, item.seq)
         for item in items

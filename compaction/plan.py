@@ -56,6 +56,9 @@ class Snapshot:
     log: Callable[[], Sequence[Item]] = lambda: ()
     agent: str = ""
     cwd: str | None = None
+    memo: dict[str, Any] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )  # what was derived from `items` once
 
     @property
     def total(self) -> int:

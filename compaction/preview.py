@@ -17,6 +17,7 @@ import orjson
 
 from compaction.answers import answer
 from compaction.checks import Check, checks, failures
+from compaction.masks import calls_of
 from compaction.merge import applied
 from compaction.plan import Answer, Budget, FilesAnswer, Outcome, Plan, Snapshot, Status, SummaryAnswer, SummaryAsk
 from compaction.retention import Retention, retention
@@ -175,7 +176,7 @@ def preview(
     if plan.status not in LANDS:
         return _result(snapshot, budget, params, plan, (), Outcome(snapshot.edits, plan.status, plan.reason))
     told("survey", "reading what the context holds")
-    surveyed = survey(snapshot.items)
+    surveyed = survey(snapshot.items, calls_of(snapshot))
     answers: list[Answer] = []
     for ask in plan.asks:
         if isinstance(ask, SummaryAsk):
@@ -186,8 +187,8 @@ def preview(
             answers.append(answer(replace(ask, instructions=instructions), snapshot, budget.count, surveyed=surveyed))
         else:
             told("files", "reconstructing files from the transcript")
-            ask = replace(ask, without=ask.without | frozenset(without))
-            answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
+            wanted = replace(ask, without=ask.without | frozenset(without))
+            answers.append(answer(wanted, snapshot, budget.count, surveyed=surveyed))
     told("check", "checking the new context")
     outcome = strategy.finish(plan, snapshot, answers)
     warnings = ("the extractive summariser takes no instructions: they had no effect",) if instructions else ()

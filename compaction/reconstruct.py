@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from compaction.patches import Hunk, apply_hunks, parse_patch
 from compaction.summary.facts import edits_of
-from compaction.tools import Call, ToolKind, output_of, understand
+from compaction.tools import Call, ToolKind, kind_of, output_of, understand
 from sessions.contexts import Item
 from sessions.entries import PartKind
 
@@ -66,6 +66,8 @@ def histories(items: Sequence[Item], cwd: str | None) -> list[History]:
     for item in items:
         for part in item.parts:
             if part.kind is PartKind.TOOL_CALL and part.call_id:
+                if kind_of(part.tool or "") is ToolKind.RUN and _TELLING.search(part.text) is None:
+                    continue  # the bulk of all calls, and most say nothing of any file
                 call = understand(part, item.seq)
                 if call.kind in _TOUCHING:
                     calls[part.call_id] = call
@@ -83,6 +85,7 @@ def histories(items: Sequence[Item], cwd: str | None) -> list[History]:
 
 _TOUCHING = frozenset({ToolKind.READ, ToolKind.EDIT, ToolKind.WRITE, ToolKind.PATCH, ToolKind.RUN})
 
+_TELLING = re.compile(r"\b(?:cat|bat|sed|head|nl|rm|mv|cp|tee|git|perl|patch|apply_patch|gofmt)\b|>|--write|--fix")
 _NUMBERED = re.compile(r"^\s*(\d+)(?:\u2192|\t)(.*)$")
 _CUT = re.compile(
     r"(?:…|\.\.\.|\[)\s*\+?\d+ ?(?:\w+ )?(?:truncated|omitted)|\btruncated (?:…|\.\.\.)|output truncated", re.IGNORECASE
@@ -172,7 +175,7 @@ class _Gatherer:
             self._add(match[2], Op("write", self.n, seqs, match[5] + "\n"), base)
         elif (match := _HEREDOC_LAST.match(command)) is not None:
             self._add(match[4], Op("write", self.n, seqs, match[5] + "\n"), base)
-        elif _CUT.search(output) is not None and command.lstrip()[:4] in ("cat ", "sed ", "head", "nl -"):
+        elif command.lstrip()[:4] in ("cat ", "sed ", "head", "nl -") and _CUT.search(output) is not None:
             return
         elif (match := _CAT.match(command)) is not None:
             self._add(match[2], Op("read", self.n, seqs, output, whole=True), base)

@@ -18,7 +18,7 @@ from compaction.summary.survey import Survey
 from compaction.tools import one_line
 from sessions.contexts import Item
 
-MOST = 2_000  # facts of one kind that are looked at, newest first
+MOST = 1_000  # facts of one kind that are looked at, newest first
 SHOWN_LOSSES = 300
 _FACT = 4_000  # characters of one fact that are compared
 
@@ -226,10 +226,9 @@ def _facts(survey: Survey, there: _There) -> Iterator[Fact]:
             hit, state = 1.0, State.VERBATIM
         else:
             hit = max(there.cover(text, k), 0.0)
-            near = there.near(text)
             if hit >= 0.9:
                 state = State.VERBATIM
-            elif hit >= floor or near >= 0.6:
+            elif hit >= floor or there.near(text) >= 0.6:
                 state = State.PART
                 hit = max(hit, 0.5)
             elif places & there.masked or _pointed(text, there):

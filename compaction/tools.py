@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -115,6 +116,15 @@ class Call:
         return self.raw if self.args is None else "\n".join(_strings(self.args))
 
 
+@lru_cache(maxsize=4_096)
+def kind_of(tool: str) -> ToolKind:
+    """The kind of a tool by its name alone."""
+    if tool.startswith("mcp__"):
+        kind = _KINDS.get(tool.lower().rpartition("__")[2], ToolKind.OTHER)
+        return ToolKind.OTHER if kind in PROTECTED else kind  # a server's tool called "task" is no plan of the agent's
+    return _KINDS.get(tool.lower(), ToolKind.OTHER)
+
+
 def understand(part: Part, seq: int | None = None) -> Call:
     """The meaning of a tool call part; never raises, whatever the arguments are."""
     tool = part.tool or ""
@@ -126,12 +136,7 @@ def understand(part: Part, seq: int | None = None) -> Call:
             loaded = None
         if isinstance(loaded, dict):
             args = loaded
-    kind = _KINDS.get(
-        tool.lower().rpartition("__")[2] if tool.startswith("mcp__") else tool.lower(),
-        ToolKind.OTHER,
-    )
-    if tool.startswith("mcp__") and kind in PROTECTED:
-        kind = ToolKind.OTHER  # a server's tool that happens to be called "task" is no plan of the agent's
+    kind = kind_of(tool)
     call = Call(tool, kind, part.text, args, call_id=part.call_id, seq=seq)
     if args is None:
         if kind is ToolKind.PATCH:
@@ -248,24 +253,80 @@ _TAGS = re.compile(r"</?tool_use_error>|\x1b\[[0-9;]*m")
 _ZERO = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed|issues?|warnings?)\b", re.IGNORECASE)
 
 
+_LOOKED_AT = 20_000  # characters of an output in which errors are sought: its head, and what it ended with
+
+
+_HINTS = (
+    *(
+        "err",
+        "exception",
+        "panic",
+        "fatal",
+        "fail",
+        "traceback",
+        "denied",
+        "refused",
+        "undefined",
+        "unresolved",
+        "cannot",
+        "can't",
+    ),
+    *(
+        "not found",
+        "no such",
+        "unexpected",
+        "invalid",
+        "abort",
+        "assert",
+        "segmentation",
+        "timed out",
+        "timeout",
+        "killed",
+        "conflict",
+    ),
+    *("错误", "失败", "异常", "无法", "不存在"),
+)
+_HITS = 8  # of one hint: the first lines with it are looked at
+
+
 def error_lines(text: str, most: int = 2) -> list[str]:
     """The lines that name what went wrong, at most `most`, each cut at 240 characters; the first line where none looks like it."""
-    body = _TAGS.sub("", text[:60_000])
+    body = _TAGS.sub("", text if len(text) <= _LOOKED_AT else text[: _LOOKED_AT - 4_000] + "\n" + text[-4_000:])
     found: list[str] = []
     if "Traceback (most recent call last)" in body:
         found.extend(match[0].strip() for match in list(_NAMED_ERROR.finditer(body))[-1:])
-    at = 0
-    while len(found) < most and (match := _ERROR.search(body, at)):
-        start = body.rfind("\n", 0, match.start()) + 1
-        stop = body.find("\n", match.end())
-        stop = len(body) if stop < 0 else stop
-        line = body[start:stop].strip()
-        if line and line not in found and not line.startswith("Traceback (most") and not _ZERO.search(line):
+    for start in _hinted(body):
+        if len(found) >= most:
+            break
+        stop = body.find("\n", start)
+        line = body[start : len(body) if stop < 0 else stop].strip()
+        wanted = line and line not in found and not line.startswith("Traceback (most")
+        if wanted and _ERROR.search(line) and not _ZERO.search(line):
             found.append(line)
-        at = stop
     if not found:
         found = [line.strip() for line in body[:4_000].split("\n") if line.strip()][:1]
     return [clip(line, 240) for line in found[:most]]
+
+
+def _hinted(body: str) -> list[int]:
+    """Where the lines begin that may name an error, in order: plain search for each hint is much faster than one pattern of all."""
+    low = body.lower()
+    if len(low) != len(body):  # a letter whose lower case is longer: positions would not agree
+        low = body
+    starts: set[int] = set()
+    for hint in _HINTS:
+        at = low.find(hint)
+        for _ in range(_HITS):
+            if at < 0:
+                break
+            start = body.rfind("\n", 0, at) + 1
+            starts.add(start)
+            stop = low.find("\n", at)
+            at = low.find(hint, stop) if stop >= 0 else -1
+    at = body.find("\nE  ")  # how pytest marks the lines of an assertion
+    if at >= 0:
+        starts.add(at + 1)
+    return sorted(starts)
 
 
 _VOLATILE = re.compile(

@@ -244,7 +244,7 @@ def _unmasked(snapshot: Snapshot, budget: Budget) -> int:
 def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, str], list[int]]:
     """Placeholders by seq for results older than the protected output and outside the newest part, and all tokens after them."""
     items, tokens = snapshot.items, snapshot.tokens
-    calls = calls_of(items)
+    calls = calls_of(snapshot)
     output = newest = 0
     candidates: list[int] = []
     for n in range(len(items) - 1, -1, -1):
@@ -313,8 +313,7 @@ def _fold(
         return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
     fold |= old
     folded_tokens = sum(tokens[n] for n in fold)
-    seqs = Ranges.from_numbers(seq for n in fold if (seq := items[n].seq) is not None)
-    seqs = seqs.closed_over(seq for item in items if (seq := item.seq) is not None)
+    seqs = _spans({seq for n in fold if (seq := items[n].seq) is not None}, items)
     gone = fold | files
     absorb = tuple(sorted(int(items[n].key[1:]) for n in gone if items[n].seq is None and items[n].key[:1] == "i"))
     masks = {seq: text for seq, text in masks.items() if seq not in seqs}
@@ -348,6 +347,23 @@ def _fold(
         asks=tuple(asks),
         facts=facts,
     )
+
+
+def _spans(folded: set[int], items: Sequence[Item]) -> Ranges:
+    """The folded entries as few long ranges: gaps that hold no other entry of the context are closed."""
+    spans: list[tuple[int, int]] = []
+    opened: int | None = None
+    last = 0
+    for seq in sorted(seq for item in items if (seq := item.seq) is not None):
+        if seq in folded:
+            opened = seq if opened is None else opened
+            last = seq
+        elif opened is not None:
+            spans.append((opened, last + 1))
+            opened = None
+    if opened is not None:
+        spans.append((opened, last + 1))
+    return Ranges.of(spans)
 
 
 def _as_kept(item: Item, masks: Mapping[int, str]) -> Item:

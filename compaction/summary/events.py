@@ -6,7 +6,7 @@ Dropped, as no one's words: context the harness put in, reminders inside message
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -123,9 +123,10 @@ def spoken(text: str) -> str:
     return text.strip()
 
 
-def read(items: Iterable[Item]) -> list[Event]:
-    """The events of a context, in its order."""
+def read(items: Iterable[Item], understood: Mapping[str, Call] | None = None) -> list[Event]:
+    """The events of a context, in its order. `understood`: its calls by id, where the caller knows them already."""
     events: list[Event] = []
+    known = understood or {}
     calls: dict[str, Call] = {}
     step = 0
     answering = False
@@ -155,7 +156,7 @@ def read(items: Iterable[Item]) -> list[Event]:
             elif part.kind is PartKind.TOOL_CALL:
                 step += not answering
                 answering = True
-                call = understand(part, item.seq)
+                call = known.get(part.call_id or "") or understand(part, item.seq)
                 if part.call_id:
                     calls[part.call_id] = call
                 events.append(Event(len(events), pos, seqs, Voice.CALL, call.values, step, call))

@@ -84,10 +84,10 @@ def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: in
         if used + units[n].tokens <= budget * MANDATORY and units[n].text not in texts:
             take(n)
 
-    value = survey.needs.value
+    worth = {term: survey.needs.value(term) for unit in units for term in unit.terms}
 
     def score(unit: Unit) -> float:
-        gain = PRIOR * unit.prior + sum(value(term) for term in unit.terms if term not in covered)
+        gain = PRIOR * unit.prior + sum([worth[term] for term in unit.terms if term not in covered])
         return gain * (BARE if unit.bare else 1.0) / (unit.tokens + OVERHEAD)
 
     heap = [(-score(unit), n) for n, unit in enumerate(units) if n not in taken and unit.tokens <= budget]

@@ -7,6 +7,7 @@ could have been written.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -228,7 +229,8 @@ class _Finder:
             return
         for failure in self.pending.pop(key, ()):
             failure.solved = event.n
-            failure.fixes = list(dict.fromkeys(path for n, path in self.edited if failure.n < n))[:6]
+            since = bisect_right(self.edited, (failure.n, "\U0010ffff"))
+            failure.fixes = list(dict.fromkeys(path for _, path in self.edited[since : since + 60]))[:6]
         if kind is ToolKind.PLAN and call.call_id in self.task_calls:
             todo = self.task_calls.pop(call.call_id)
             if match := _TASK_ID.search(event.text):

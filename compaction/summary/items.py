@@ -202,7 +202,8 @@ def terms(text: str) -> set[str]:
     """The terms of a text."""
     found: set[str] = set()
     for token in set(_TOKENS.findall(text)):
-        found.update(_of(token))
+        if keys := _of(token):
+            found.update(keys)
     return found
 
 

@@ -32,8 +32,9 @@ LATELY = 10
 TYPICAL_ERROR = 0.12
 """Mean absolute error of the predicted share kept against the share really needed, over 1,965 cases."""
 
-READ_CHARACTERS = 12_000_000
-"""Text read for terms, newest first; beyond it only the words of people and the assistant count. Keeps any session's cost bounded."""
+READ_CHARACTERS = 4_000_000
+"""Text read for terms, newest first; beyond it only the words of people and the assistant count. More than the largest window
+of today holds, so that it bounds the cost of a session that outgrew every window and no other's."""
 
 HEAD, TAIL = 3_000, 1_000
 """Of one tool output, the characters read for terms: what a longer one holds in its middle is hardly ever named again."""

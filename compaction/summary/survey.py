@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compaction.summary.events import Event, read
 from compaction.summary.facts import Findings, find
 from compaction.summary.need import Needs, needs
+from compaction.tools import Call
 from sessions.contexts import Item
 
 
@@ -27,8 +28,8 @@ class Survey:
         return found
 
 
-def survey(items: Sequence[Item]) -> Survey:
-    """The survey of a context. Events of insertions that stand for entries come where the insertion stands."""
-    events = read(items)
+def survey(items: Sequence[Item], understood: Mapping[str, Call] | None = None) -> Survey:
+    """The survey of a context. `understood`: its calls by id, where the caller knows them already."""
+    events = read(items, understood)
     findings = find(events)
     return Survey(events, findings, needs(events, [todo.text for todo in findings.todos if todo.open]))

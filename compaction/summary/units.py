@@ -18,7 +18,7 @@ REQUEST, CONCEPTS, FILES, ERRORS, SOLVING, MESSAGES, TASKS, WORK, NEXT = range(9
 
 SALIENT = 260  # terms that get a usage line
 LARGE = 4_000  # tokens of room from which a person's messages are cut less
-MOST = 3_000  # units of one section, newest first: beyond it none would be chosen anyway
+MOST = 1_500  # units of one section, newest first: beyond it none would be chosen anyway
 
 
 @dataclass(slots=True)

@@ -90,7 +90,8 @@ def test_partial_reads_are_said_to_be_partial() -> None:
         )
     )
     assert state.known_lines == ((10, 18),)
-    assert "line 12a\nline 12b\nline 13" in state.text and "line 9\n" not in state.text
+    assert "line 12a\nline 12b\nline 13" in state.text
+    assert "line 9\n" not in state.text
     assert state.text.startswith("[lines 1–9 not shown]\nline 10")
 
 
@@ -195,9 +196,13 @@ def test_a_large_file_keeps_the_regions_round_the_latest_edits() -> None:
             each=600,
         )
     )
-    assert "return 'changed'" in state.text and "function_430" in state.text and "function_12()" not in state.text
-    assert state.tokens <= 600 and state.cut > 3_000
-    assert state.text.startswith("[lines 1–") and state.text.rstrip().endswith("not shown]")
+    assert "return 'changed'" in state.text
+    assert "function_430" in state.text
+    assert "function_12()" not in state.text
+    assert state.tokens <= 600
+    assert state.cut > 3_000
+    assert state.text.startswith("[lines 1–")
+    assert state.text.rstrip().endswith("not shown]")
 
 
 def test_what_the_kept_part_shows_word_for_word_is_not_repeated() -> None:
@@ -295,7 +300,8 @@ def test_the_same_as_a_folder_that_does_it(steps: list[tuple[str, str, list[str]
     assert set(found) == set(model.files)
     for path, text in model.files.items():
         known = found[path]
-        assert known is not None and known.whole
+        assert known is not None
+        assert known.whole
         assert known.text == text
 
 

@@ -74,7 +74,8 @@ def long_session(turns: int = 10, **more: Any) -> Snapshot:
 def test_masks_alone_where_they_suffice() -> None:
     start = long_session()
     made = run(start, protect=1_000, free=500, keep=1_000, aim=6_000)
-    assert made.status is Status.PRUNED_ONLY and made.lands
+    assert made.status is Status.PRUNED_ONLY
+    assert made.lands
     assert made.tokens_after < made.tokens_before
     assert {edit.__class__ for edit in made.edits} == {Replace}
     masked = [item for item in made.items if item.masked]
@@ -104,7 +105,8 @@ def test_not_masked_where_it_frees_too_little() -> None:
     made = run(long_session(), protect=1_000, free=500_000, keep=1_000, aim=50_000)
     assert made.status is Status.NOOP_BELOW_THRESHOLD
     assert made.plan.facts["masks_not_worth"] > 1_000
-    assert made.edits == () and made.tokens_after == made.tokens_before
+    assert made.edits == ()
+    assert made.tokens_after == made.tokens_before
 
 
 def test_results_of_plans_answers_and_agents_are_never_masked() -> None:
@@ -129,7 +131,8 @@ def test_fold_summary_files_and_their_places() -> None:
     made = run(start, **{**SMALL, "keep": 1_500, "aim": 2_600})
     assert made.status is Status.COMPLETED, made.reason
     summary = next(item for item in made.items if item.kind is InsertKind.SUMMARY)
-    assert made.items[0] is summary and summary.role is Role.USER
+    assert made.items[0] is summary
+    assert summary.role is Role.USER
     files = [item for item in made.items if item.kind is InsertKind.FILE]
     assert 0 < len(files) <= 5
     assert sum(count([item.text for item in files])) <= 300
@@ -154,7 +157,8 @@ def test_defaults_scale_so_that_a_small_session_can_be_compacted() -> None:
     start = long_session(40)
     assert 20_000 < start.total < 45_000
     made = run(start)
-    assert made.lands and made.tokens_after <= start.total * 0.45
+    assert made.lands
+    assert made.tokens_after <= start.total * 0.45
     used = made.plan.facts["used"]
     assert used["aim"] == int(start.total * 0.4)
     assert (used["keep"], used["protect"], used["free"]) == (used["aim"] // 2, used["aim"] * 5 // 12, used["aim"] // 4)
@@ -199,7 +203,8 @@ def test_the_earlier_summary_may_be_left_alone() -> None:
     start = after(start, first, *(draft for n in range(10, 20) for draft in work(n)))
     made = run(start, **SMALL, anchor=False)
     texts = [item.text for item in made.items if item.kind is InsertKind.SUMMARY]
-    assert len(texts) == 2 and texts[0] == first.summary.text  # type: ignore[union-attr]
+    assert len(texts) == 2
+    assert texts[0] == first.summary.text
 
 
 def test_an_agents_own_summary_is_folded_into_ours() -> None:
@@ -279,7 +284,8 @@ def test_too_small_to_fold() -> None:
 def test_one_message_larger_than_the_window() -> None:
     made = run(session(prompt("word " * 3_000), say("ok")), Budget("o200k", count, window=2_000), aim=100)
     assert made.status is Status.FAILED_CONTEXT_OVERFLOW
-    assert "3,00" in made.reason and made.edits == ()
+    assert "3,00" in made.reason
+    assert made.edits == ()
 
 
 def test_a_context_many_times_over_the_window() -> None:
@@ -294,10 +300,13 @@ def test_an_edited_summary_takes_the_place_of_the_written_one() -> None:
     text = run(start, **SMALL).summary.text.replace("Task 0: change handler_0", "Do as I say")  # type: ignore[union-attr]
     made = run(start, edited=text, **SMALL)
     assert made.status is Status.COMPLETED
-    assert made.summary is not None and made.summary.summariser == "edited" and "Do as I say" in made.items[0].text
+    assert made.summary is not None
+    assert made.summary.summariser == "edited"
+    assert "Do as I say" in made.items[0].text
     assert made.digest != run(start, **SMALL).digest
     broken = run(start, edited="## 1. Primary Request and Intent\n- x", **SMALL)
-    assert broken.status is Status.FAILED_BAD_TEMPLATE and not broken.lands
+    assert broken.status is Status.FAILED_BAD_TEMPLATE
+    assert not broken.lands
     assert run(start, edited=" ", **SMALL).status is Status.FAILED_EMPTY_SUMMARY
 
 
@@ -306,7 +315,8 @@ def test_larger_than_before_is_refused() -> None:
     text = run(start, **SMALL).summary.text + "\n- and more words" * 3_000  # type: ignore[union-attr]
     made = run(start, edited=text, **SMALL)
     assert made.status is Status.FAILED_INFLATED
-    assert not made.lands and "smaller than before" in made.reason
+    assert not made.lands
+    assert "smaller than before" in made.reason
 
 
 def test_the_same_preview_twice() -> None:

@@ -186,7 +186,8 @@ def test_any_history_three_times(
         made = preview(HYBRID, start, budget, values, pins=wanted)
         # I10: the same again.
         again = preview(HYBRID, start, budget, values, pins=wanted)
-        assert again.digest == made.digest and again.status is made.status
+        assert again.digest == made.digest
+        assert again.status is made.status
         assert made.status is not Status.FAILED_INVARIANT, made.reason
         # Preview writes nothing: the context it was made on is as it was (I9: and so undo leads back to it).
         assert content_hash(project(start.log(), start.edits)) == before
@@ -214,7 +215,8 @@ def test_any_history_three_times(
 def test_media_count_by_number_in_every_estimate() -> None:  # I11
     start = session(prompt("look"), media(3), say("seen"))
     assert start.items[1].sizes == sizes([start.items[1].parts])[0]
-    assert start.items[1].sizes.utf8 == 0 and start.items[1].sizes.images == 3
+    assert start.items[1].sizes.utf8 == 0
+    assert start.items[1].sizes.images == 3
 
 
 # ── each check fails when what it guards is broken ─────────────────────────────────────────────────────────────────────────────
@@ -290,4 +292,6 @@ def test_a_native_summary_is_a_candidate_like_any() -> None:
         *(d for n in range(6) for d in (prompt(f"task {n} " * 60), say("ok " * 60))),
     )
     made = preview(HYBRID, start, Budget("o200k", count), settled(HYBRID.params, {"keep": 200, "aim": 300}))
-    assert made.lands and made.summary is not None and "We use parse_ledger. (earlier)" in made.summary.text
+    assert made.lands
+    assert made.summary is not None
+    assert "We use parse_ledger. (earlier)" in made.summary.text

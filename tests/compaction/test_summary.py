@@ -90,7 +90,8 @@ def test_errors_say_how_they_ended() -> None:
     fixed = next(line for line in lines if "E0502" in line)
     assert fixed.endswith("→ fixed by edits to /home/ada/app/src/import/buffer.rs")
     open_ = next(line for line in lines if "3.1 GB" in line)
-    assert "exit 137" in open_ and open_.endswith("→ not seen to pass since")
+    assert "exit 137" in open_
+    assert open_.endswith("→ not seen to pass since")
     assert lines.index(open_) < lines.index(fixed)
 
 
@@ -229,7 +230,9 @@ def test_reminders_and_built_in_commands_are_no_ones_words() -> None:
         say("Fixed fix_the_thing."),
     )
     text = summarised(session(*story), 600).text
-    assert "reminder" not in text and "whisper" not in text and "/compact" not in text
+    assert "reminder" not in text
+    assert "whisper" not in text
+    assert "/compact" not in text
     assert "Fix it" in text
 
 
