@@ -82,10 +82,16 @@ def _labelled(thresholds: Sequence[tuple[str, str, str, int]], scale: int) -> tu
     places: dict[str, tuple[str, str, str]] = {}
     # Compaction first: it is what a reader looks for. A label that does not fit with its rule stands without it.
     first = ("compaction", "total")
-    for name, label, rule, tokens in sorted(thresholds, key=lambda one: first.index(one[0]) if one[0] in first else len(first)):
+    for name, label, rule, tokens in sorted(
+        thresholds, key=lambda one: first.index(one[0]) if one[0] in first else len(first)
+    ):
         x = _share(tokens, scale)
         for words, (side, anchor) in ((words, place) for words in (rule, "") for place in _preferred(name)):
-            long = max(len(f"{tokens:,} {label}"), len(words)) if side == "above" else len(f"{tokens:,} {label} {words}".rstrip())
+            long = (
+                max(len(f"{tokens:,} {label}"), len(words))
+                if side == "above"
+                else len(f"{tokens:,} {label} {words}".rstrip())
+            )
             width = long * LETTER * 100 / BAR
             span = (x - width - 0.6, x + 0.2) if anchor == "end" else (x - 0.2, x + width + 0.6)
             if span[0] < 0 or span[1] > EDGE or any(span[0] < b and a < span[1] for a, b in taken[side]):
@@ -99,9 +105,7 @@ def _labelled(thresholds: Sequence[tuple[str, str, str, int]], scale: int) -> tu
     )
 
 
-def _placed(
-    place: tuple[str, str, str] | None, rule: str, tokens: int, scale: int
-) -> tuple[str, int, float, str, str]:
+def _placed(place: tuple[str, str, str] | None, rule: str, tokens: int, scale: int) -> tuple[str, int, float, str, str]:
     words, side, anchor = place or (rule, "", "end")
     return words, tokens, _share(tokens, scale), side, anchor
 
@@ -372,16 +376,15 @@ def chart(
     gone: Sequence[tuple[int, int, str]],
 ) -> Chart:
     """`compactions`: version, label, the last entry before it, and tokens before and after where the record says them; `gone`: first
-    and last entry of what was rolled back, with its label."""
+    and last entry of what was rolled back, with its label.
+    """
     drawn, each = bars(rows)
     seqs = [bar.seq for bar in drawn]
     flags: list[Flag] = []
-    for number, (version, label, at_seq, before, after) in enumerate(compactions, start=1):
+    for number, (version, label, at_seq, said_before, said_after) in enumerate(compactions, start=1):
         at = bisect_right(seqs, at_seq)
-        if before is None and at > 0:
-            before = drawn[at - 1].total
-        if after is None and at < len(drawn):
-            after = drawn[at].cached + drawn[at].fresh
+        before = drawn[at - 1].total if said_before is None and at > 0 else said_before
+        after = drawn[at].cached + drawn[at].fresh if said_after is None and at < len(drawn) else said_after
         flags.append(Flag(number, at, label, version, at_seq, before, after))
     rolled: list[Rolled] = []
     for start, stop, label in gone:

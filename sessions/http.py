@@ -62,6 +62,11 @@ def operators_only[**P](view: Callable[P, HttpResponse]) -> Callable[P, HttpResp
     return checked
 
 
+def may_operate(request: Request) -> bool:
+    """Say whether the member may do more than read."""
+    return request.membership is not None and request.membership.role in _OPERATORS
+
+
 def page_or_partial(
     request: Request, template: str, partial: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:

@@ -8,27 +8,25 @@ from typing import Any
 from django.http import Http404
 
 from sessions import charts as figures
-from sessions import queries
+from sessions import panels, queries, render
 from sessions.adapters import by_agent
 from sessions.contexts import Item
 from sessions.forecast import State, forecast
-from sessions.gauge import gauge, window_of
-from sessions.ghosts import BRANCHES, FOLDS, ROLLBACKS, Band, Stretch, band_of, stretch_after, stretch_before
+from sessions.gauge import window_of
+from sessions.ghosts import Band, Stretch, band_of, stretch_after, stretch_before
+from sessions.http import Request, may_operate
+from sessions.lines import Line, line_of, lines_of, with_parts
 from sessions.listing import Listed
-from sessions.meters import meters
-from sessions.models import Entry, Insertion, Session, Version
+from sessions.models import Insertion, Session
 from sessions.packing import unpack
+from sessions.pieces import pieces_of
 from sessions.projection import context_items, version_at
 from sessions.queries import Reading
-from sessions.store import sizes_of
-from sessions.transcript import Ghost, Line, added_block, blocks_of, lines_of, line_of, parts_of, pieces_of
-from sessions.http import Request
-from sessions import render
+from sessions.transcript import Ghost, added_block, blocks_of
 
 LEAD = 12  # entries shown in front of the one a deep link means
 NEAR_END = 0.05  # share of the way to compaction from which a session is marked in the list
 MODEL_ITEMS = 80  # items of one page of the model's view
-OPERATORS = frozenset({"operator", "admin"})
 
 STATUSES = ("completed", "in_progress", "abandoned", "pending")
 
@@ -39,10 +37,6 @@ def agent_label(agent: str) -> str:
         return by_agent(agent).label
     except KeyError:
         return agent
-
-
-def may_operate(request: Request) -> bool:
-    return request.membership is not None and request.membership.role in OPERATORS
 
 
 # -- the list ---------------------------------------------------------------------------------------------------------
@@ -110,28 +104,29 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
     context: dict[str, Any] = {
         "session": session,
         "agent": agent_label(session.agent),
-        "totals": [(name, session.totals[name]) for name in (*SUMMED, "reasoning") if isinstance(session.totals.get(name), int)],
+        "totals": [
+            (name, session.totals[name]) for name in (*SUMMED, "reasoning") if isinstance(session.totals.get(name), int)
+        ],
         "took": session.last_at - session.started_at if session.last_at and session.started_at else None,
         "may_operate": may_operate(request),
         "view": "model" if model else "transcript",
         "at": at,
         "seen": seen,
-        "kinds": {"folds": FOLDS},
         "since": _since_parted(seen),
-        **goals(session),
-        **version_line(seen, request),
+        **panels.goals(session),
+        **panels.version_line(seen, request),
     }
     # Where the agent's own figures hold, the meter is one short look; else it has to sum the context, and comes after.
     context["metered"] = not (seen.parted or seen.looks_back)
     if context["metered"]:
-        context.update(meter(seen))
+        context.update(panels.meter(seen))
     context.update(model_window(seen, query) if model else transcript_window(seen, query))
     selected = queries.place_of(session, at) if at else None
     context["selected"] = selected
     if selected is not None:
         row = queries.entry_of(session, selected)
         if row is not None:
-            context.update(inspector(seen, row, heavy=False))
+            context.update(panels.inspector(seen, row, heavy=False))
     context["goal_now"] = next((goal.path for goal in context["goals"] if goal.status == "in_progress"), None)
     return context
 
@@ -269,9 +264,9 @@ def entry_page(session: Session, seq: int, query: Mapping[str, str]) -> dict[str
     seen = queries.reading(session, _int(query.get("v")))
     results = queries.results_of(session, row)
     parts = unpack(row.parts)
-    row.small = row.parts  # type: ignore[attr-defined] -- the annotation that lists carry; here the parts are at hand
+    with_parts(row)
     for result in results:
-        result.small = result.parts  # type: ignore[attr-defined] -- as above
+        with_parts(result)
     stretch = Stretch((seq,), seq - 1, seq, True, True)
     _, bodies = queries.inserted(seen.version, stretch, [seq, *(result.seq for result in results)])
     drawn = list(lines_of([row, *results], bodies=bodies, pins=queries.pins_of(session), children={}))
@@ -308,7 +303,7 @@ def insertion_page(session: Session, version: int, position: int) -> dict[str, A
     if row is None:
         raise Http404
     text = "\n".join(part.text for part in unpack(row.parts) if part.text)
-    row.small = row.parts  # type: ignore[attr-defined] -- the annotation that lists carry; here the parts are at hand
+    with_parts(row)
     return {
         "session": session,
         "added": added_block(row),
@@ -365,200 +360,6 @@ def _model_item(n: int, item: Item) -> dict[str, Any]:
         "head": render.words(cut.head),
         "tail": render.words(cut.tail) if cut.missing else "",
         "cut": cut,
-    }
-
-
-# -- parts of the page ------------------------------------------------------------------------------------------------
-
-SHOWN_THRESHOLDS = ("compaction", "block", "input_limit", "total")
-THRESHOLD_WORDS = {
-    "compaction": "compaction", "block": "hard block", "input_limit": "input limit", "total": "total window", "masking": "masking",
-    "warning": "warning", "predictive": "compaction ahead of need",
-}  # fmt: skip
-
-
-def meter(seen: Reading) -> dict[str, Any]:
-    """The context meter: what is used, the thresholds with whose rule they are, the forecast in words."""
-    said = gauge(seen.session, seen.version)
-    parts: list[tuple[str, str, int]] = []
-    step = said.step
-    if step is not None and step.total is None and step.prompt is not None:
-        parts.append(("cached", "prompt, cached", step.cache_read or 0))
-        parts.append(("fresh", "prompt, fresh", (step.fresh or 0) + (step.cache_write or 0)))
-        if step.output is not None and not step.estimated:
-            parts.append(("output", "output of the last step", step.output))
-    elif said.used.recorded is not None:
-        parts.append(("cached", "as the agent recorded it", said.used.recorded))
-    if said.used.estimated:
-        parts.append(("estimate", "estimated" if step is None else "came since, estimated", said.used.estimated))
-    window = said.window
-    limits: list[tuple[str, str, str, int]] = []
-    if window is not None:
-        for one in window.thresholds:
-            if one.name.value in SHOWN_THRESHOLDS and one.measure.value == "context":
-                rule = _limit_source(window.limits.source) if one.name.value == "total" else one.formula
-                if one.name.value == "compaction":
-                    rule = f"{window.rule.label}: {rule}"
-                limits.append((one.name.value, THRESHOLD_WORDS[one.name.value], rule, one.tokens))
-    return {
-        "bar": figures.meter(parts, limits, window.total if window is not None else None),
-        "gauge": said,
-        "forecast": said.forecast,
-        "window": window,
-        "thresholds": [
-            (THRESHOLD_WORDS.get(one.name.value, one.name.value), one, one.source or window.rule.source)
-            for one in window.thresholds
-        ]
-        if window is not None
-        else [],
-        "numbers": {one.key: one for one in said.numbers},
-    }
-
-
-def _limit_source(source: str) -> str:
-    """Whose word a window's size is, short enough for the bar; the list under it has the source in full."""
-    return "recorded in the session" if "recorded" in source else "model catalogue"
-
-
-def goals(session: Session) -> dict[str, Any]:
-    """The goal tree, with its bars on the scale of the largest goal."""
-    found = queries.goals_of(session)
-    largest = max((goal.tokens for goal in found), default=0) or 1
-    counts = {
-        status: sum(goal.status == status for goal in found)
-        for status in ("completed", "in_progress", "pending", "abandoned")
-    }
-    return {
-        "goals": found,
-        "goal_rows": [(goal, goal.path.count(".") + 1, round(goal.tokens * 100 / largest, 1)) for goal in found],
-        "goal_counts": [(status, count) for status, count in counts.items() if count],
-        "goals_inferred": bool(found) and found[0].inferred,
-        "goals_cut": len(found) == queries.GOALS,
-    }
-
-
-def version_line(seen: Reading, request: Request) -> dict[str, Any]:
-    """Versions, newest first, with where undo and redo lead."""
-    session = seen.session
-    by_id = {version.pk: version for version in seen.versions}
-    now, native = seen.current, seen.native
-    line: set[int] = set()
-    at = now
-    while at is not None:
-        line.add(at.pk)
-        at = by_id.get(at.parent_id) if at.parent_id else None
-    rows = []
-    for version in reversed(seen.versions):
-        parent = by_id.get(version.parent_id) if version.parent_id else None
-        off = version.pk not in line
-        rows.append(
-            {
-                "version": version,
-                "current": now is not None and version.pk == now.pk,
-                "native_head": native is not None and version.pk == native.pk and seen.parted,
-                "off": off,
-                "node": _node(version, now, off),
-                "change": None
-                if parent is None or version.tokens is None or parent.tokens is None or parent.at_seq != version.at_seq
-                else version.tokens - parent.tokens,
-                "hides": len(version.hidden),
-                "shown": seen.version is not None and version.pk == seen.version.pk,
-            }
-        )
-    last_redo = session.redo[-1] if session.redo else None
-    return {
-        "session": session,
-        "seen": seen,
-        "versions": rows,
-        "undo_to": by_id.get(now.parent_id) if now is not None and now.parent_id else None,
-        "redo_to": by_id.get(last_redo) if last_redo is not None else None,
-        "may_operate": may_operate(request),
-        "v": seen.version.n if seen.looks_back and seen.version is not None else None,
-    }
-
-
-def _node(version: Version, now: Version | None, off: bool) -> str:
-    if now is not None and version.pk == now.pk:
-        return "head"
-    if version.origin in (Version.Origin.NATIVE, Version.Origin.RECORDED):
-        return "native"
-    return "undone" if off else "made"
-
-
-def chart(seen: Reading) -> dict[str, Any]:
-    """The series of the token chart with its flags, turns and thresholds."""
-    session = seen.session
-    compactions: list[tuple[int, str, int, int | None, int | None]] = []
-    for version in seen.chain:
-        if version.kind in FOLDS or version.origin == Version.Origin.RUN:
-            facts = version.facts
-            compactions.append(
-                (
-                    version.n,
-                    version.label,
-                    version.at_seq,
-                    _fact(facts, "preTokens", "tokens_before"),
-                    _fact(facts, "postTokens", "tokens_after"),
-                )
-            )
-    gone = [
-        (band.start, band.stop, "Rolled back" if band.maker.kind in ROLLBACKS else "Branch not taken")
-        for band in seen.bands
-        if band.maker.kind in ROLLBACKS | BRANCHES
-    ]
-    drawn = figures.chart(queries.series(session), compactions, gone).to_json()
-    window = window_of(session, queries.last_step(session))
-    drawn["thresholds"] = [
-        {
-            "name": one.name.value,
-            "label": THRESHOLD_WORDS[one.name.value],
-            "tokens": one.tokens,
-            "rule": f"{window.rule.label}: {one.formula}",
-            "whose": _limit_source(window.limits.source) if one.name.value == "total" else window.rule.label,
-        }
-        for one in (window.thresholds if window is not None else ())
-        if one.name.value in SHOWN_THRESHOLDS and one.measure.value == "context"
-    ]
-    return drawn
-
-
-def _fact(facts: Mapping[str, Any], *names: str) -> int | None:
-    return next((facts[name] for name in names if isinstance(facts.get(name), int)), None)
-
-
-def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any]:
-    """All about one entry. `heavy`: with what has to be looked up around it."""
-    session = seen.session
-    seq = row.seq
-    version = seen.version
-    body = version.insertions.filter(replaces=seq).first() if version is not None and seq in version.masked else None
-    band = band_of(seen.bands, seq)
-    vector = sizes_of(row)
-    by_meter = [(one, one.of(vector)) for one in meters().values()] if row.sent else []
-    most = max((tokens for _, tokens in by_meter), default=0) or 1
-    row.small = row.parts  # type: ignore[attr-defined] -- the annotation that lists carry; here the parts are at hand
-    parts = parts_of(row) or ()
-    answer = "not_sent" if not row.sent else "no" if band is not None else "masked" if body is not None else "yes"
-    return {
-        "session": session,
-        "seen": seen,
-        "entry": row,
-        "line": line_of(row, parts),
-        "answer": answer,
-        "band": band,
-        "placeholder": "\n".join(part.text for part in unpack(body.parts) if part.text)[:400]
-        if body is not None
-        else "",
-        "masked_tokens": body.tokens if body is not None else None,
-        "visible_in": [v for v in seen.versions if row.sent and seq not in v.hidden] if heavy else [],
-        "meters": [(one, tokens, round(tokens * 100 / most, 1)) for one, tokens in by_meter],
-        "step": session.steps.filter(n=row.step).first() if row.step is not None else None,
-        "partners": queries.partners_of(session, row),
-        "calls": row.call_ids or [],
-        "signed": any(part.signed for part in parts),
-        "pinned": seq in queries.pins_of(session),
-        "heavy": heavy,
-        "v": seen.version.n if seen.looks_back and seen.version is not None else None,
     }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, models
-from django.db.models import Case, Count, F, Func, Max, Min, Q, Sum, Value, When
+from django.db.models import Case, Count, F, Func, Q, Sum, Value, When
 
 from sessions.ghosts import Band, Maker, Stretch, bands
 from sessions.models import Entry, Goal, Insertion, Session, Step, Version
@@ -129,7 +129,9 @@ def cut_before(stretch: Stretch, rows: list[Entry], count: int = SHOWN) -> tuple
     for at in range(len(rows) - 1, 0, -1):
         seen += shown(rows[at])
         if seen >= count and rows[at].kind != "tool_result":
-            return Stretch(stretch.seqs[at:], rows[at - 1].seq, stretch.high, earlier=True, later=stretch.later), rows[at:]
+            return Stretch(stretch.seqs[at:], rows[at - 1].seq, stretch.high, earlier=True, later=stretch.later), rows[
+                at:
+            ]
     return stretch, rows
 
 
@@ -194,7 +196,7 @@ def turns_of(session: Session, turns: Iterable[int]) -> dict[int, TurnFacts]:
         .order_by("turn", "seq")
         .values_list("turn", "seq", "at")[: len(wanted) + RECORDS]
     )
-    found = {turn: TurnFacts(turn, seq, at) for turn, seq, at in reversed(openings)}
+    found = {turn: TurnFacts(turn, seq, at) for turn, seq, at in reversed(openings) if turn is not None}
     if not found:
         return {}
     low = min(facts.first_seq for facts in found.values())
@@ -208,7 +210,7 @@ def turns_of(session: Session, turns: Iterable[int]) -> dict[int, TurnFacts]:
             .values_list("turn", "steps", "sum")
         )
         for turn, steps, tokens in sums:
-            if turn in found:
+            if turn is not None and turn in found:
                 facts = found[turn]
                 found[turn] = TurnFacts(turn, facts.first_seq, facts.at, steps, tokens)
     return {turn: facts for turn, facts in found.items() if turn in wanted}
@@ -326,17 +328,6 @@ _SERIES = (
 def series(session: Session) -> list[tuple[Any, ...]]:
     """Every step of a session, for the chart: asked for after the page stands."""
     return list(session.steps.order_by("n").values_list(*_SERIES))
-
-
-def turn_spans(session: Session) -> list[tuple[int, int, int]]:
-    """Turn, first and last step of each turn that has any."""
-    return list(
-        session.steps.filter(turn__isnull=False)
-        .values("turn")
-        .annotate(first=Min("n"), last=Max("n"))
-        .order_by("turn")
-        .values_list("turn", "first", "last")
-    )
 
 
 def steps_page(session: Session, after: int, count: int = 200) -> list[Step]:

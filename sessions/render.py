@@ -59,8 +59,8 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False, "highlight": _fence})
     parser.enable(["table", "strikethrough"])
     parser.disable(["image"])  # nothing is fetched: an image stays the text of its link
-    parser.add_render_rule("heading_open", _heading)  # type: ignore[arg-type] -- rules of any signature are taken
-    parser.add_render_rule("heading_close", _heading)  # type: ignore[arg-type] -- as above
+    parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("heading_close", _heading)
     return parser
 
 
@@ -100,7 +100,8 @@ def code(text: str, *, name: str = "", path: str = "") -> SafeString:
     if lexer is None or len(text) > COLOURED or any(len(line) > LONG_LINE for line in text.split("\n")):
         return escape(text)
     # The formatter escapes every token and writes nothing but spans with classes of its own.
-    return mark_safe(highlight(text, lexer, _formatter()))  # noqa: S308 -- as said
+    coloured: str = highlight(text, lexer, _formatter())
+    return mark_safe(coloured)  # noqa: S308 -- as said
 
 
 def _lexer(name: str, path: str) -> Any:

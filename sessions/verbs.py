@@ -148,7 +148,7 @@ def pin(request: HttpRequest, name: str) -> HttpResponse:
     seq = request.POST.get("seq", "")
     if not seq.isdigit() or int(seq) >= session.entries_count:
         return _refusal(request, session, Refused("no_such_entry", _("There is no such entry; nothing was pinned.")))
-    found, made = Pin.objects.get_or_create(session=session, seq=int(seq), defaults={"by": request.user})
+    found, made = Pin.objects.get_or_create(session=session, seq=int(seq), defaults={"by_id": request.user.pk})
     if not made:
         found.delete()
     return redirect("sessions:inspect", session.pk, int(seq))

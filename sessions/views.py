@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, Stream
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
-from sessions import listing, pages, queries, render
+from sessions import listing, pages, panels, queries, render
 from sessions.http import Request, number, page_or_partial, session_of
 from sessions.sourcebytes import record, stored
 
@@ -19,7 +19,7 @@ RAW_SHOWN = 262_144  # bytes of a record that the inspector reads to show its be
 @require_GET
 def session_list(request: HttpRequest) -> HttpResponse:
     """All sessions of the workspace, or those that match."""
-    asked = cast(Request, request)
+    asked = cast("Request", request)
     if asked.workspace is None:
         raise Http404
     wanted = listing.Wanted.of(request.GET.dict())
@@ -45,16 +45,16 @@ def session_list(request: HttpRequest) -> HttpResponse:
 def session(request: HttpRequest, name: str) -> HttpResponse:
     """One session: meter, chart, goals, and the window of its transcript around the place asked for."""
     found = session_of(request, name)
-    context = pages.session_page(found, request.GET, cast(Request, request))
-    return page_or_partial(cast(Request, request), "sessions/session.html", "reading", context)
+    context = pages.session_page(found, request.GET, cast("Request", request))
+    return page_or_partial(cast("Request", request), "sessions/session.html", "reading", context)
 
 
 @require_GET
 def entries(request: HttpRequest, name: str) -> HttpResponse:
     """A window of the transcript: `after` or `before` an entry, or around `at`."""
     found = session_of(request, name)
-    context = pages.window_page(found, request.GET, cast(Request, request))
-    return page_or_partial(cast(Request, request), "sessions/entries.html", "window", context)
+    context = pages.window_page(found, request.GET, cast("Request", request))
+    return page_or_partial(cast("Request", request), "sessions/entries.html", "window", context)
 
 
 @require_GET
@@ -70,7 +70,7 @@ def records(request: HttpRequest, name: str) -> HttpResponse:
         "first": first,
         "last": last,
     }
-    return page_or_partial(cast(Request, request), "sessions/records.html", "records", context)
+    return page_or_partial(cast("Request", request), "sessions/records.html", "records", context)
 
 
 @require_GET
@@ -78,7 +78,7 @@ def entry(request: HttpRequest, name: str, seq: int) -> HttpResponse:
     """One entry, laid open (or, with `closed`, as its line)."""
     found = session_of(request, name)
     context = pages.entry_page(found, seq, request.GET)
-    return page_or_partial(cast(Request, request), "sessions/entry.html", "entry", context)
+    return page_or_partial(cast("Request", request), "sessions/entry.html", "entry", context)
 
 
 @require_GET
@@ -120,11 +120,11 @@ def inspect(request: HttpRequest, name: str, seq: int) -> HttpResponse:
     if row is None:
         raise Http404
     seen = queries.reading(found, number(request, "v", low=0))
-    context = pages.inspector(seen, row)
+    context = panels.inspector(seen, row)
     start = record(row.source, row.byte_offset, min(row.byte_length, RAW_SHOWN))
     context["record"] = render.record(start.rstrip(b"\n"), limit=60_000 if request.GET.get("all") else 4_000)
     context["all"] = bool(request.GET.get("all"))
-    return page_or_partial(cast(Request, request), "sessions/inspect.html", "inspect", context)
+    return page_or_partial(cast("Request", request), "sessions/inspect.html", "inspect", context)
 
 
 @require_GET
@@ -134,15 +134,15 @@ def turns(request: HttpRequest, name: str) -> HttpResponse:
     after = number(request, "after", 0, low=0) or 0
     rows = queries.outline(found, after)
     context = {"session": found, "turns": rows, "after": rows[-1].turn if len(rows) == 100 else None, "tab": "turns"}
-    return page_or_partial(cast(Request, request), "sessions/turns.html", "turns", context)
+    return page_or_partial(cast("Request", request), "sessions/turns.html", "turns", context)
 
 
 @require_GET
 def turn(request: HttpRequest, name: str, turn: int) -> HttpResponse:
     """The window that begins with a turn."""
     found = session_of(request, name)
-    context = pages.window_page(found, {**request.GET.dict(), "at": f"t{turn}"}, cast(Request, request))
-    return page_or_partial(cast(Request, request), "sessions/entries.html", "window", context)
+    context = pages.window_page(found, {**request.GET.dict(), "at": f"t{turn}"}, cast("Request", request))
+    return page_or_partial(cast("Request", request), "sessions/entries.html", "window", context)
 
 
 @require_GET
@@ -151,7 +151,7 @@ def fold(request: HttpRequest, name: str, number: int) -> HttpResponse:
     found = session_of(request, name)
     context = pages.fold_page(found, number, request.GET)
     partial = "more" if request.GET.get("after") else "ghost"
-    return page_or_partial(cast(Request, request), "sessions/fold.html", partial, context)
+    return page_or_partial(cast("Request", request), "sessions/fold.html", partial, context)
 
 
 @require_GET
@@ -159,7 +159,7 @@ def fold_figures(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """How many entries and tokens a ghost holds: counted when asked, since that takes as long as the ghost is."""
     found = session_of(request, name)
     context = pages.fold_figures(found, number, request.GET)
-    return page_or_partial(cast(Request, request), "sessions/fold.html", "figures", context)
+    return page_or_partial(cast("Request", request), "sessions/fold.html", "figures", context)
 
 
 @require_GET
@@ -167,7 +167,7 @@ def insertion(request: HttpRequest, name: str, version: int, position: int) -> H
     """A text that a version put into the context, whole."""
     found = session_of(request, name)
     context = pages.insertion_page(found, version, position)
-    return page_or_partial(cast(Request, request), "sessions/insertion.html", "insertion", context)
+    return page_or_partial(cast("Request", request), "sessions/insertion.html", "insertion", context)
 
 
 @require_GET
@@ -176,7 +176,7 @@ def meter(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
     seen = queries.reading(found, number(request, "v", low=0))
     return page_or_partial(
-        cast(Request, request), "sessions/meter.html", "meter", {"session": found, **pages.meter(seen)}
+        cast("Request", request), "sessions/meter.html", "meter", {"session": found, **panels.meter(seen)}
     )
 
 
@@ -186,28 +186,28 @@ def steps(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
     rows = queries.steps_page(found, number(request, "after", 0, low=0) or 0)
     context = {"session": found, "steps": rows, "after": rows[-1].n if len(rows) == 200 else None}
-    return page_or_partial(cast(Request, request), "sessions/steps.html", "steps", context)
+    return page_or_partial(cast("Request", request), "sessions/steps.html", "steps", context)
 
 
 @require_GET
 def steps_json(request: HttpRequest, name: str) -> HttpResponse:
     """The series of the token chart."""
     found = session_of(request, name)
-    return JsonResponse(pages.chart(queries.reading(found, number(request, "v", low=0))))
+    return JsonResponse(panels.chart(queries.reading(found, number(request, "v", low=0))))
 
 
 @require_GET
 def goals(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
-    context = {"session": found, **pages.goals(found), "tab": "goals"}
-    return page_or_partial(cast(Request, request), "sessions/goals.html", "goals", context)
+    context = {"session": found, **panels.goals(found), "tab": "goals"}
+    return page_or_partial(cast("Request", request), "sessions/goals.html", "goals", context)
 
 
 @require_GET
 def versions(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
-    context = pages.version_line(queries.reading(found, number(request, "v", low=0)), cast(Request, request))
-    return page_or_partial(cast(Request, request), "sessions/versions.html", "versions", context)
+    context = panels.version_line(queries.reading(found, number(request, "v", low=0)), cast("Request", request))
+    return page_or_partial(cast("Request", request), "sessions/versions.html", "versions", context)
 
 
 @require_GET
@@ -221,4 +221,4 @@ def since(request: HttpRequest, name: str) -> HttpResponse:
         patch_vary_headers(response, ["HX-Request"])
         return response
     context: dict[str, Any] = {"session": found, "fresh": max(0, fresh), "after": after}
-    return page_or_partial(cast(Request, request), "sessions/since.html", "since", context)
+    return page_or_partial(cast("Request", request), "sessions/since.html", "since", context)

@@ -52,7 +52,9 @@ def reasoning(text: str) -> Row:
 
 
 def call(call_id: str, tool: str, **given: Any) -> Row:
-    return Row(Kind.TOOL_CALL, Role.ASSISTANT, (Part(PartKind.TOOL_CALL, json.dumps(given), tool=tool, call_id=call_id),))
+    return Row(
+        Kind.TOOL_CALL, Role.ASSISTANT, (Part(PartKind.TOOL_CALL, json.dumps(given), tool=tool, call_id=call_id),)
+    )
 
 
 def result(call_id: str, text: str, *, failed: bool = False, **meta: Any) -> Row:
@@ -87,12 +89,24 @@ def conversation(entries: int) -> Iterator[Row]:
                 yield message(f"Step {seq} is done; `main.rs` reports it.")
 
 
-def a_session(workspace: Any, rows: Iterable[Row], *, native_id: str = "native-1", title: str = "Port the ledger importer", **more: Any) -> Session:
+def a_session(
+    workspace: Any,
+    rows: Iterable[Row],
+    *,
+    native_id: str = "native-1",
+    title: str = "Port the ledger importer",
+    **more: Any,
+) -> Session:
     """Write a session of these rows, with its source, steps, an inferred goal and version 0."""
     rows = list(rows)
     lines = [json.dumps({"n": seq, "words": row.parts[0].text[:2000]}).encode() + b"\n" for seq, row in enumerate(rows)]
     source = Source.objects.create(
-        workspace=workspace, agent="claude-code", adapter_version=1, role=Source.Role.SESSION, path=f"/nowhere/{native_id}.jsonl", native_id=native_id
+        workspace=workspace,
+        agent="claude-code",
+        adapter_version=1,
+        role=Source.Role.SESSION,
+        path=f"/nowhere/{native_id}.jsonl",
+        native_id=native_id,
     )
     source.size, source.digest = keep(source, io.BytesIO(b"".join(lines)), offset=0)
     source.consumed = source.size
@@ -102,14 +116,26 @@ def a_session(workspace: Any, rows: Iterable[Row], *, native_id: str = "native-1
         "models_used": ["claude-sonnet-4-5-20250929"], "started_at": START, "last_at": START + timedelta(seconds=20 * len(rows)),
     }  # fmt: skip
     session = Session.objects.create(
-        workspace=workspace, agent="claude-code", native_id=native_id, source=source, title=title, entries_count=len(rows), **{**facts, **more}
+        workspace=workspace,
+        agent="claude-code",
+        native_id=native_id,
+        source=source,
+        title=title,
+        entries_count=len(rows),
+        **{**facts, **more},
     )
     _entries(session, source, rows, lines)
     session.turns = sum(row.opens_turn for row in rows)
     session.steps_count = _steps(session, rows)
     session.malformed = sum(row.kind is Kind.MALFORMED for row in rows)
-    session.totals = {"fresh": 10 * session.steps_count, "cache_read": 1000 * session.steps_count, "output": 40 * session.steps_count}
-    root = make(session, parent=None, edits=[], origin=Version.Origin.RECORDED, kind="recorded", label="As recorded", at_seq=-1)
+    session.totals = {
+        "fresh": 10 * session.steps_count,
+        "cache_read": 1000 * session.steps_count,
+        "output": 40 * session.steps_count,
+    }
+    root = make(
+        session, parent=None, edits=[], origin=Version.Origin.RECORDED, kind="recorded", label="As recorded", at_seq=-1
+    )
     session.native_head = root
     session.save()
     Goal.objects.create(
@@ -167,10 +193,23 @@ def compacted(session: Session, start: int, stop: int, summary: str = "What was 
     """A native compaction that folds entries `start` to `stop` (excluded) behind a summary."""
     edits: list[Edit] = [
         Hide(Ranges.of([(start, stop)])),
-        Insert(stop - 1, Role.USER, InsertKind.SUMMARY, (Part(PartKind.TEXT, summary),), Ranges.of([(start, stop)]), "Summary"),
+        Insert(
+            stop - 1,
+            Role.USER,
+            InsertKind.SUMMARY,
+            (Part(PartKind.TEXT, summary),),
+            Ranges.of([(start, stop)]),
+            "Summary",
+        ),
     ]
     version = make(
-        session, parent=session.native_head, edits=edits, origin=Version.Origin.NATIVE, kind="compaction", label="Compacted (auto)", at_seq=stop - 1
+        session,
+        parent=session.native_head,
+        edits=edits,
+        origin=Version.Origin.NATIVE,
+        kind="compaction",
+        label="Compacted (auto)",
+        at_seq=stop - 1,
     )
     session.native_head = version
     session.save(update_fields=["native_head"])

@@ -30,9 +30,15 @@ def glyph(name: str, label: str = "", extra: str = "") -> SafeString:
     """One glyph of the sprite. Without a label it is decoration; with one it is read out."""
     if label:
         return format_html(
-            '<svg class="glyph g-{} {}" role="img" aria-label="{}"><use href="#g-{}"></use></svg>', name, extra, label, name
+            '<svg class="glyph g-{} {}" role="img" aria-label="{}"><use href="#g-{}"></use></svg>',
+            name,
+            extra,
+            label,
+            name,
         )
-    return format_html('<svg class="glyph g-{} {}" aria-hidden="true"><use href="#g-{}"></use></svg>', name, extra, name)
+    return format_html(
+        '<svg class="glyph g-{} {}" aria-hidden="true"><use href="#g-{}"></use></svg>', name, extra, name
+    )
 
 
 @register.simple_tag(takes_context=True)
@@ -190,7 +196,7 @@ def live(value: datetime | None) -> bool:
 @register.filter
 def release(value: str) -> str:
     """An agent's version as a tag shows it: 2.1 of 2.1.332."""
-    return ".".join(value.split(".")[:2])
+    return visible(".".join(value.split(".")[:2])[:24])
 
 
 @register.filter

@@ -17,10 +17,10 @@ HOSTILE = (
     "[x](javascript:alert(1))",
     "[x](data:text/html,<script>alert(1)</script>)",
     "![x](http://elsewhere.example/pixel.png)",
-    "<a href=\"javascript:alert(1)\">x</a>",
+    '<a href="javascript:alert(1)">x</a>',
     "<style>body{display:none}</style>",
     "<iframe src=http://elsewhere.example></iframe>",
-    "```\"><script>alert(1)</script>\nx\n```",
+    '```"><script>alert(1)</script>\nx\n```',
     "| <script>alert(1)</script> |\n| - |\n| <svg onload=x> |",
     "\x1b]8;;javascript:alert(1)\x07link\x1b]8;;\x07",
     "\x1b[31m<b onclick=alert(1)>\x1b[0m",
@@ -51,7 +51,9 @@ def assert_inert(html: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("draw", DRAWN, ids=("words", "markdown", "shell", "language", "file", "diff", "patch", "record"))
+@pytest.mark.parametrize(
+    "draw", DRAWN, ids=("words", "markdown", "shell", "language", "file", "diff", "patch", "record")
+)
 def test_hostile_text_is_inert_however_it_is_drawn(draw: Callable[[str], str], text: str) -> None:
     html = str(draw(text))
 
@@ -66,7 +68,9 @@ def test_any_text_is_inert(text: str) -> None:
 
 
 def test_markdown_keeps_what_a_message_says() -> None:
-    html = render.markdown("# Title\n\n**bold** `code` [site](https://a.example)\n\n- one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n~~gone~~")
+    html = render.markdown(
+        "# Title\n\n**bold** `code` [site](https://a.example)\n\n- one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n~~gone~~"
+    )
 
     assert "<h3>Title</h3>" in html
     assert "<strong>bold</strong> <code>code</code>" in html
@@ -92,24 +96,39 @@ def test_terminal_colours_become_classes() -> None:
 
 def test_reordering_and_invisible_characters_are_written_out() -> None:
     assert visible("pay\u202eexe.txt\u200b") == "pay⟨U+202E⟩exe.txt⟨U+200B⟩"
-    assert "\u202e" not in render.markdown("a \u202e b") + render.words("\u202e") + render.code("x = '\u202e'", name="python")
+    assert "\u202e" not in render.markdown("a \u202e b") + render.words("\u202e") + render.code(
+        "x = '\u202e'", name="python"
+    )
 
 
 def test_a_difference_has_signs_and_numbers_and_says_what_it_leaves_out() -> None:
-    hunks = render.hunks_of_facts([{"oldStart": 8, "oldLines": 2, "newStart": 8, "newLines": 2, "lines": [" same", "-old", "+new"]}])
+    hunks = render.hunks_of_facts(
+        [{"oldStart": 8, "oldLines": 2, "newStart": 8, "newLines": 2, "lines": [" same", "-old", "+new"]}]
+    )
 
     html = render.diff(hunks)
 
     assert render.counts(hunks) == (1, 1)
-    assert '<tr class="removed"><td class="no">9</td><td class="no"></td><td class="sign">−</td><td class="line">old</td></tr>' in html
-    assert '<tr class="added"><td class="no"></td><td class="no">9</td><td class="sign">+</td><td class="line">new</td></tr>' in html
+    assert (
+        '<tr class="removed"><td class="no">9</td><td class="no"></td><td class="sign">−</td><td class="line">old</td></tr>'
+        in html
+    )
+    assert (
+        '<tr class="added"><td class="no"></td><td class="no">9</td><td class="sign">+</td><td class="line">new</td></tr>'
+        in html
+    )
     assert "2 of 3 lines shown" in render.diff(hunks, limit=2)
 
 
 def test_a_patch_is_split_by_file() -> None:
-    hunks = render.hunks_of_patch("*** Begin Patch\n*** Update File: a.py\n@@ def f\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch")
+    hunks = render.hunks_of_patch(
+        "*** Begin Patch\n*** Update File: a.py\n@@ def f\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
+    )
 
-    assert [(hunk.title, render.counts([hunk])) for hunk in hunks] == [("Update File: a.py @@ def f", (1, 1)), ("Add File: b.py", (1, 0))]
+    assert [(hunk.title, render.counts([hunk])) for hunk in hunks] == [
+        ("Update File: a.py @@ def f", (1, 1)),
+        ("Add File: b.py", (1, 0)),
+    ]
 
 
 def test_a_long_output_says_how_much_is_left_out() -> None:
