@@ -140,12 +140,30 @@ def test_what_is_sent_on_resume(pattern: str, shared_data: Path) -> None:
     assert compare(reading, ask("codex", path, shared_data.parent, companions=bases)) == []
 
 
+def summary_head(shared_data: Path) -> str:
+    """The words before a summary, whole, as the agent looks for them; taken from a recording."""
+    (path,) = (shared_data / "codex" / "cli-0.98.0").glob("rollout-*.jsonl")
+    messages = [
+        json.loads(line)["payload"]["message"]
+        for line in path.read_bytes().splitlines()
+        if b'"type":"compacted"' in line
+    ]
+    opening, lead, _ = messages[0].partition("analysis:\n")
+    return str(opening + lead)
+
+
+def _json(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False)[1:-1].encode()
+
+
 @pytest.mark.parametrize("name", test_rebuilding.TABLE)
 def test_the_table_of_rebuilding_is_the_agents(name: str, shared_data: Path, tmp_path: Path) -> None:
     """What the fast tests expect of compactions and rollbacks is asked of the agent itself."""
     records, _ = test_rebuilding.TABLE[name]
     path = tmp_path / build.NAME
-    path.write_bytes(build.data([*build.meta(), *records]))
+    path.write_bytes(
+        build.data([*build.meta(), *records]).replace(_json(build.SUMMARY_HEAD), _json(summary_head(shared_data)))
+    )
     reading = read_whole(ADAPTER, path, [(path.read_bytes(), False)])
     assert compare(reading, ask("codex", path, shared_data.parent)) == []
 

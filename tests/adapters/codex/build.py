@@ -16,11 +16,9 @@ type Record = dict[str, Any]
 THREAD = "01a22af3-fd5a-7913-af5a-df87f641d04b"
 NAME = PurePath(f"rollout-2026-11-30T05-36-02-{THREAD}.jsonl")
 STAMP = "2026-11-30T05:36:02.912Z"
-SUMMARY_HEAD = (
+SUMMARY_HEAD = (  # the agent's own opening and closing words, by which it knows a summary; what stands between does not matter
     "Another language model started to solve this problem and produced a summary of its thinking process. "
-    "You also have access to the state of the tools that were used by that language model. Use this to build on the work "
-    "that has already been done and avoid duplicating work. Here is the summary produced by the other language model, "
-    "use the information in this summary to assist with your own analysis:\n"
+    "(…) assist with your own analysis:\n"
 )
 PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
