@@ -1,7 +1,7 @@
 """Which terms a session will probably need again: p(term), by a logistic rule over how it was used so far.
 
 The features, their signs and starting weights are those measured on real continuations (about 36 terms of a prefix are used from
-memory within the next 40 steps); INTERCEPT sets the mean. A term that only tool output ever mentioned is seldom needed, one in an edit or
+memory within the next 40 steps); INTERCEPT is set so that as many are expected as were used (24 against 26, over 115 cuts of 77 sessions). A term that only tool output ever mentioned is seldom needed, one in an edit or
 in a person's words often.
 """
 
@@ -14,7 +14,7 @@ from math import exp, log
 from compaction.summary.events import Event, Voice, is_edit
 from compaction.summary.items import LITERAL, URL, terms, weight
 
-INTERCEPT = -2.6
+INTERCEPT = -1.95
 EDITED = 1.0
 USER_LATELY = 0.76  # within LATELY steps
 USER = 0.68

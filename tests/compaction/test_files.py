@@ -252,8 +252,8 @@ class Model:
             start = at % max(1, lines) + 1
             self.drafts += read(path, text, start=start, limit=max(1, min(2, lines - start + 1)))
         elif kind in ("edit", "all", "failed"):
-            lines = text.split("\n")
-            old = "\n".join(lines[at % len(lines) :][:2]).strip("\n")
+            rows = text.split("\n")
+            old = "\n".join(rows[at % len(rows) :][:2]).strip("\n")
             if not old or (kind == "edit" and text.count(old) != 1):
                 return
             new = "\n".join(words)
@@ -263,15 +263,15 @@ class Model:
             made = call("Edit", file_path=path, old_string=old, new_string=new, replace_all=kind == "all")
             self.drafts += [made, result("no" if failed else "ok", error=failed)]
         elif kind == "patch":
-            lines = text.split("\n")[:-1]
-            if not lines:
+            rows = text.split("\n")[:-1]
+            if not rows:
                 return
-            n = at % len(lines)
-            if text.count(lines[n]) != 1:
+            n = at % len(rows)
+            if text.count(rows[n]) != 1:
                 return
             body = "".join(f"+{word}\n" for word in words)
-            patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-{lines[n]}\n{body}*** End Patch"
-            self.files[path] = "".join(f"{line}\n" for line in [*lines[:n], *words, *lines[n + 1 :]])
+            patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-{rows[n]}\n{body}*** End Patch"
+            self.files[path] = "".join(f"{line}\n" for line in [*rows[:n], *words, *rows[n + 1 :]])
             self.drafts += [raw_call("apply_patch", patch), result("ok")]
         elif kind == "delete":
             del self.files[path]

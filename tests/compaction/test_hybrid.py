@@ -35,7 +35,15 @@ from tests.builders import (
 HYBRID = by_id("hybrid")
 BUDGET = Budget("o200k", count)
 
-SMALL = {"protect": 300, "free": 100, "keep": 500, "aim": 900, "summary": 400, "file_each": 120, "file_total": 300}
+SMALL: dict[str, Any] = {
+    "protect": 300,
+    "free": 100,
+    "keep": 500,
+    "aim": 900,
+    "summary": 400,
+    "file_each": 120,
+    "file_total": 300,
+}
 
 
 def run(
@@ -204,7 +212,7 @@ def test_the_earlier_summary_may_be_left_alone() -> None:
     made = run(start, **SMALL, anchor=False)
     texts = [item.text for item in made.items if item.kind is InsertKind.SUMMARY]
     assert len(texts) == 2
-    assert texts[0] == first.summary.text
+    assert texts[0] == first.summary.text  # type: ignore[union-attr]
 
 
 def test_an_agents_own_summary_is_folded_into_ours() -> None:

@@ -253,7 +253,10 @@ def test_an_untouched_context_that_shrank_breaks_nothing() -> None:
 
 def test_every_check_can_fail() -> None:
     whole = list(story().items)
-    without = lambda *gone: [item for n, item in enumerate(whole) if n not in gone]  # noqa: E731
+
+    def without(*gone: int) -> list[Item]:
+        return [item for n, item in enumerate(whole) if n not in gone]
+
     put = replace(whole[0], key="i0", seq=None, kind=InsertKind.FILE, parts=(replace(whole[0].parts[0], text="file"),))
     assert broken(without(3)) == {"pairing"}
     assert broken(without(1, 2)) == {"pairing"}

@@ -158,6 +158,6 @@ def test_chinese_instructions_are_compared_by_pairs_of_characters() -> None:
 
 
 def test_it_goes_into_json() -> None:
-    import orjson  # noqa: PLC0415 -- beside its only use
+    import orjson
 
     assert orjson.loads(orjson.dumps(report([inserted("x")]).to_json()))["names_kept"] == 0
