@@ -109,9 +109,7 @@ def tell(run: Run, now: datetime, *, until: str = "") -> Progress:
         said=_("{done} of {all} steps done").format(done=done, all=len(phases)),
         headline=_headline(run),
         sentence=_sentence(run, until),
-        unchanged=""
-        if live or run.state == Run.State.COMPLETED
-        else _("The head is where it was. Nothing was written."),
+        unchanged="" if live or run.state == Run.State.COMPLETED else _unchanged(run),
     )
 
 
@@ -179,14 +177,19 @@ def _names(run: Run) -> dict[str, str]:
     }
 
 
+def _unchanged(run: Run) -> str:
+    """What stayed as it was; shorter where the reason has said it of the head."""
+    if "the head stays" in run.reason.lower():
+        return _("Nothing was written.")
+    return _("The head is where it was. Nothing was written.")
+
+
 def _headline(run: Run) -> str:
     if run.state == Run.State.COMPLETED and run.tokens_before is not None and run.tokens_after is not None:
         return _("{before} → {after} tokens.").format(before=number(run.tokens_before), after=number(run.tokens_after))
-    return {
-        Run.State.REFUSED: _("Refused."),
-        Run.State.FAILED: _("Failed."),
-        Run.State.CANCELLED: _("Cancelled."),
-    }.get(Run.State(run.state), "")
+    if run.state in (Run.State.COMPLETED, *Run.LIVE) or run.reason.lower().startswith(run.state):
+        return ""
+    return sentence(state_words(run))
 
 
 def _sentence(run: Run, until: str) -> str:
