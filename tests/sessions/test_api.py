@@ -10,7 +10,9 @@ from uuid import uuid4
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from sessions.ingest import take_file
 from sessions.models import Event, Session
@@ -97,6 +99,18 @@ def test_the_list_is_the_commands_and_goes_on_by_keyset(client, workspace, opera
     assert get(client, "/sessions", operator, status=422, after="!!")["error"]["message"].startswith(
         "This cursor is none"
     )
+
+
+def test_the_list_asks_as_much_for_many_sessions_as_for_one(client, workspace, operator, sample, tmp_path):
+    with CaptureQueriesContext(connection) as one:
+        get(client, "/sessions", operator)
+    for n in range(5):
+        path = tmp_path / f"{uuid4()}.jsonl"
+        path.write_bytes(bytes(turns(1 + n)))
+        take_file(workspace, path)
+    with CaptureQueriesContext(connection) as many:
+        assert len(get(client, "/sessions", operator)["items"]) == 6
+    assert len(many) <= len(one)
 
 
 def test_a_session_with_its_gauge_and_sources(client, operator, sample):

@@ -98,12 +98,16 @@ class _Teller:
         if not (self.quiet and taken.outcome in QUIET):
             self.command.stdout.write(line(taken))
         if self.live:
-            self.command.stderr.write(f"{self.done} of {self.all} files", ending="\r")
-            self.command.stderr.flush()
+            self._write(f"{self.done} of {self.all} files\r")
 
     def clear(self) -> None:
         if self.live:
-            self.command.stderr.write("\x1b[K", ending="")
+            self._write("\x1b[K")
+
+    def _write(self, text: str) -> None:
+        # Django would paint what goes to stderr red: this is no error.
+        self.command.stderr.write(text, style_func=str, ending="")
+        self.command.stderr.flush()
 
 
 def line(taken: Taken) -> str:
