@@ -306,7 +306,7 @@ def outcome(form: str, part: Part) -> str:
             if whole
             else f"lines {span[0]:,}–{span[1]:,}" + (f" of {total:,}" if isinstance(total, int) else "")
         )
-    elif isinstance(meta.get("files"), int):
+    elif isinstance(meta.get("files"), int) and meta["files"] > 0:
         words.append(f"{meta['files']:,} file{'s' if meta['files'] != 1 else ''}")
     elif part.text:
         words.append(_lines_words(part.text))

@@ -17,16 +17,20 @@ from sessions.ghosts import Band, Stretch, band_of, stretch_after, stretch_befor
 from sessions.http import Request, may_operate
 from sessions.lines import Line, line_of, lines_of, with_parts
 from sessions.listing import Listed
-from sessions.models import Insertion, Session
+from sessions.measuring import measured
+from sessions.meters import by_id
+from sessions.models import Insertion, Session, Version
 from sessions.packing import unpack
 from sessions.pieces import pieces_of
 from sessions.projection import context_items, version_at
 from sessions.queries import Reading
+from sessions.ranges import Ranges
 from sessions.transcript import Ghost, added_block, blocks_of
 
 LEAD = 12  # entries shown in front of the one a deep link means
 NEAR_END = 0.05  # share of the way to compaction from which a session is marked in the list
 MODEL_ITEMS = 80  # items of one page of the model's view
+LONG = 2_000  # entries beyond which the model's view reads only as far as its page needs
 
 STATUSES = ("completed", "in_progress", "abandoned", "pending")
 
@@ -46,7 +50,8 @@ def list_row(row: Listed) -> dict[str, Any]:
     """A session's row: its sparkline against the agent's own threshold, its goals, its ghosts, what comes next."""
     session = row.session
     window = window_of(session)
-    used = row.points[-1] if row.points else None
+    parted = session.head is not None and session.head_id != session.native_head_id and session.head.tokens is not None
+    used = session.head.tokens if parted and session.head is not None else row.points[-1] if row.points else None
     said = forecast(window, used)
     left = next((d.left for d in said.distances if said.threshold is not None and d.name == said.threshold), None)
     threshold = window.compaction if window is not None else None
@@ -60,6 +65,7 @@ def list_row(row: Listed) -> dict[str, Any]:
         "near": left is not None and threshold is not None and 0 < left <= threshold * NEAR_END,
         "compacts": said.state in (State.COMPACTS, State.BLOCKED),
         "used": used,
+        "about": parted,
         "goals": [(status, counts[status]) for status in STATUSES if counts[status]],
         "goal_bar": figures.shares([(status, counts[status]) for status in STATUSES]),
         "inferred": row.inferred if not row.goals else 0,
@@ -326,8 +332,12 @@ def model_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
         first = session.steps.filter(n=step).values_list("first_seq", flat=True).first()
         if first is not None:
             version, until = version_at(session, first), first - 1
-    items = context_items(session, version, until_seq=until)
     start = max(0, _int(query.get("from")) or 0)
+    total, tokens, about = None, None, False
+    if until is None and session.entries_count > LONG and not query.get("at"):
+        until, total, tokens = _reach(seen, version, start)
+        about = until is not None
+    items = context_items(session, version, until_seq=until)
     if query.get("at", "").startswith("e") and "from" not in query:
         wanted = _int(query["at"][1:])
         start = next(
@@ -336,8 +346,9 @@ def model_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
     page = items[start : start + MODEL_ITEMS]
     return {
         "items": [_model_item(start + n, item) for n, item in enumerate(page, start=1)],
-        "items_total": len(items),
-        "items_tokens": sum(item.sizes.tokens for item in items),
+        "items_total": len(items) if total is None else total,
+        "items_tokens": sum(item.sizes.tokens for item in items) if tokens is None else tokens,
+        "items_about": about,
         "from": start,
         "next": start + MODEL_ITEMS if start + MODEL_ITEMS < len(items) else None,
         "step": step,
@@ -345,6 +356,23 @@ def model_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
         "v": seen.version.n if seen.looks_back and seen.version is not None else None,
         "total": session.entries_count,
     }
+
+
+def _reach(seen: Reading, version: Version | None, start: int) -> tuple[int | None, int | None, int | None]:
+    """Up to which entry a long context must be read for the page of items from `start`, and its items and tokens as summed.
+
+    Some hundreds of entries more than the page needs: the agent's own order moves items only inside one answer, and a result is looked
+    for only so far behind its call. None where the whole context is to be read anyway.
+    """
+    session = seen.session
+    hidden = version.hidden if version is not None else Ranges()
+    ahead = queries.seq_of_sent(session, hidden, start + MODEL_ITEMS + queries.NEAR)
+    if ahead is None:
+        return None, None, None
+    total = queries.sent_count(session, hidden) + (
+        version.insertions.filter(replaces=None).count() if version is not None else 0
+    )
+    return ahead, total, measured(session.pk, version, [by_id("o200k")])["o200k"]
 
 
 def _model_item(n: int, item: Item) -> dict[str, Any]:

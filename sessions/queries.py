@@ -12,7 +12,8 @@ from typing import Any
 from django.db import connection, models
 from django.db.models import Case, Count, F, Func, Q, Sum, Value, When
 
-from sessions.ghosts import Band, Maker, Stretch, bands
+from sessions.fields import to_multirange
+from sessions.ghosts import Band, Maker, Stretch, bands, stretch_after
 from sessions.models import Entry, Goal, Insertion, Session, Step, Version
 from sessions.ranges import Ranges
 
@@ -214,6 +215,26 @@ def turns_of(session: Session, turns: Iterable[int]) -> dict[int, TurnFacts]:
                 facts = found[turn]
                 found[turn] = TurnFacts(turn, facts.first_seq, facts.at, steps, tokens)
     return {turn: facts for turn, facts in found.items() if turn in wanted}
+
+
+def seq_of_sent(session: Session, hidden: Ranges, count: int) -> int | None:
+    """The `count`-th sent entry that is not hidden; None where there are fewer. Reads keys only, and only so far."""
+    stretch = stretch_after(hidden, session.entries_count, -1, 4 * count)
+    sent = (
+        Entry.objects.filter(session=session, seq__in=stretch.seqs, sent=True)
+        .order_by("seq")
+        .values_list("seq", flat=True)
+    )
+    found = list(sent[count - 1 : count])
+    return found[0] if found else (stretch.high if stretch.later else None)
+
+
+def sent_count(session: Session, hidden: Ranges) -> int:
+    """Sent entries that are not hidden."""
+    sent = Entry.objects.filter(session=session, sent=True)
+    if hidden:
+        sent = sent.extra(where=["NOT (%s::int4multirange @> seq)"], params=[to_multirange(hidden)])
+    return sent.count()
 
 
 def goals_of(session: Session) -> list[Goal]:

@@ -343,5 +343,6 @@
   if (marked) {
     marked.scrollIntoView({ block: "center" });
     place(marked.dataset.seq, marked.dataset.step);
+    peek(marked.dataset.seq);
   }
 })();

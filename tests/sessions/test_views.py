@@ -375,6 +375,25 @@ def test_the_models_view_is_the_projection_item_by_item(quill: Client, session: 
     assert sorted(int(seq) for seq in found) == list(range(13))
 
 
+def test_a_page_of_a_long_context_is_the_same_as_of_the_whole(
+    quill: Client, workspace: Workspace, monkeypatch: Any
+) -> None:
+    from sessions import pages
+
+    session = make.a_session(workspace, make.conversation(3000))
+    address = reverse("sessions:entries", args=[session.pk]) + "?view=model&from="
+
+    def items(start: int) -> list[str]:
+        return re.findall(
+            r'<article class="item.*?</article>', quill.get(address + str(start)).content.decode(), re.DOTALL
+        )
+
+    near = {start: items(start) for start in (0, 80, 2960)}
+    monkeypatch.setattr(pages, "LONG", 10**9)
+    assert near == {start: items(start) for start in (0, 80, 2960)}
+    assert [len(found) for found in near.values()] == [80, 80, 40]
+
+
 def test_the_same_queries_for_five_hundred_entries_and_five_thousand(
     quill: Client, workspace: Workspace, django_assert_num_queries: Any
 ) -> None:
