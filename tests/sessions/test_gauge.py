@@ -15,6 +15,7 @@ from sessions.gauge import gauge, window_of
 from sessions.ingest import take_file
 from sessions.measuring import measured
 from sessions.meters import by_id, meters
+from sessions.meters.tokens import sizes
 from sessions.models import Session, Step, Version
 from sessions.projection import context_items
 from sessions.ranges import Ranges
@@ -181,6 +182,7 @@ def test_every_meter_by_one_query_equals_the_sum_over_the_items(tmp_path):
     edits = [
         Hide(Ranges.of([(0, 5)])),
         Replace(masked.seq, (Part(PartKind.TOOL_RESULT, "[cut]", call_id="toolu_m"),)),
+        Replace(2, (Part(PartKind.TOOL_RESULT, "[cut, and then hidden]", call_id="toolu_0001"),)),
         Insert(4, Role.USER, InsertKind.SUMMARY, (Part(PartKind.TEXT, "Ein Überblick."),), Ranges.of([(0, 5)])),
     ]
     version = version_of(session, edits)
@@ -190,6 +192,15 @@ def test_every_meter_by_one_query_equals_the_sum_over_the_items(tmp_path):
     assert len(queries) == 1
     assert found == {meter.id: meter.total(item.sizes for item in items) for meter in meters().values()}
     assert found["o200k"] == version.tokens
+
+
+def test_items_that_the_agents_wiring_adds_or_changes_have_the_sizes_of_what_is_sent(tmp_path):
+    made = turns(1)
+    made.calls("toolu_z", "Bash", {"command": "sleep 100"})
+    items = context_items(taken(tmp_path, made))
+    mended = [item for item in items if "interrupted" in item.text]
+    assert len(mended) == 1, "the call that was never answered is answered by the agent's own words"
+    assert [item.sizes for item in items] == sizes([item.parts for item in items])
 
 
 def test_a_recorded_window_wins_over_the_catalogue(tmp_path):
