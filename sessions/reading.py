@@ -14,7 +14,7 @@ from sessions.entries import Entry, Facts, Kind
 from sessions.models import Session
 from sessions.models import Step as StepRow
 from sessions.sourcebytes import LONGEST, content, split
-from sessions.store import clean, clean_json, copy_entries, count_goals, write_goals, write_steps
+from sessions.store import clean, clean_json, copy_entries, count_goals, figure, write_goals, write_steps
 
 _BATCH_ENTRIES = 2000
 _BATCH_BYTES = 8 << 20
@@ -149,7 +149,7 @@ def _describe(
     session.branch = clean(facts.branch)
     session.agent_version = clean(facts.agent_version)
     session.models_used = clean_json(facts.models)
-    session.window = facts.window
+    session.window = figure(facts.window)
     session.parent_native_id = clean(facts.parent_native_id)
     session.parent_kind = facts.parent_kind
     session.parent_call_id = clean(facts.parent_call_id)

@@ -13,7 +13,7 @@ from django.db.models import Max
 from sessions.adapters.base import Link, NativeVersion
 from sessions.assembly import Placed, Step
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Item, Replace, hidden_by
-from sessions.entries import Kind, Role, SizeVector, digest_of
+from sessions.entries import Kind, Role, SizeVector, Usage, digest_of
 from sessions.fields import to_multirange
 from sessions.goals import Goal, path_key
 from sessions.meters.tokens import sizes
@@ -57,6 +57,11 @@ def clean(text: str | None) -> str | None:
     except UnicodeEncodeError:
         text = text.encode("utf-8", "replace").decode()
     return text
+
+
+def figure(value: int | None) -> int | None:
+    """A count as its column holds it. What no request can have counted (below 0, beyond 31 bits) is a broken record: not known."""
+    return value if value is not None and 0 <= value < 1 << 31 else None
 
 
 def clean_json(value: Any) -> Any:
@@ -171,7 +176,7 @@ def write_steps(session_id: Any, steps: Sequence[Step]) -> None:
 def _step_rows(session_id: Any, steps: Iterable[Step]) -> list[StepRow]:
     rows = []
     for step in steps:
-        usage = step.usage
+        usage = step.usage or Usage()
         rows.append(
             StepRow(
                 session_id=session_id,
@@ -182,14 +187,14 @@ def _step_rows(session_id: Any, steps: Iterable[Step]) -> list[StepRow]:
                 response_id=clean(step.response_id),
                 model=clean(step.model),
                 at=step.at,
-                fresh=usage and usage.fresh,
-                cache_read=usage and usage.cache_read,
-                cache_write=usage and usage.cache_write,
-                output=usage and usage.output,
-                reasoning=usage and usage.reasoning,
-                total=usage and usage.total,
-                window=usage and usage.window,
-                estimated=bool(usage and usage.estimated),
+                fresh=figure(usage.fresh),
+                cache_read=figure(usage.cache_read),
+                cache_write=figure(usage.cache_write),
+                output=figure(usage.output),
+                reasoning=figure(usage.reasoning),
+                total=figure(usage.total),
+                window=figure(usage.window),
+                estimated=usage.estimated,
                 copied=step.copied,
             )
         )

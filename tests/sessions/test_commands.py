@@ -233,7 +233,21 @@ def run_refused_bytes(path: Path) -> int:
     return Counting.count
 
 
+def with_usage(**figures: Any) -> bytes:
+    made = turns(1)
+    made.prompt("how many?")
+    made.says("That many.", usage=figures)
+    return bytes(made)
+
+
 TAKEN = {
+    "figures beyond belief": lambda: with_usage(input_tokens=10**12, output_tokens=10**30, cache_read_input_tokens=-7),
+    "figures that are none": lambda: with_usage(input_tokens="many", output_tokens=1.5, cache_read_input_tokens=None),
+    "times at both ends": lambda: (
+        bytes(turns(1))
+        .replace(b"09:00:01.000Z", b"x")
+        .replace(b"2026-03-02T09:00:02.000Z", b"9999-12-31T23:59:59.999-23:59")
+    ),
     "half-written last line": lambda: bytes(turns(2))[:-40],
     "NUL bytes between lines": lambda: (
         bytes(turns(1)) + b"\x00" * 4096 + b"\n" + bytes(turns(2))[len(bytes(turns(1))) :]
