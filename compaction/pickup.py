@@ -22,7 +22,7 @@ _SETTLE = f"""
         status = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN 'interrupted' END,
         reason = CASE
             WHEN cancel_asked THEN 'Cancelled; the head stays where it was.'
-            WHEN attempts >= %(attempts)s THEN 'Its worker ended ' || attempts || ' times in the middle of it; the head stays where it was.'
+            WHEN attempts >= %(attempts)s THEN 'Its worker ended ' || CASE WHEN attempts > 1 THEN attempts || ' times ' ELSE '' END || 'in the middle of it; the head stays where it was.'
             ELSE '' END,
         ended_at = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN clock_timestamp() END
     WHERE state = 'running' AND heartbeat_at < clock_timestamp() - make_interval(secs => %(late)s)
@@ -39,13 +39,14 @@ _SEND_AGAIN = """
 def pick_up_stale_runs() -> list[int]:
     """Settle the runs whose worker is gone; the ids of those to be sent again.
 
-    A run without a heartbeat for `stale_seconds()` is queued again, or ends: cancelled where that was asked, failed after
-    ATTEMPTS. A queued one that nobody took for long, while no worker works, is sent again: its message went down with a worker.
+    A run without a heartbeat for `stale_seconds()` ends: cancelled where that was asked, failed after the attempts allowed (until
+    then it is queued again). A queued one that nobody took for long, while no worker works, is sent again: its message went down
+    with a worker.
     Each is settled by one statement, so that several callers at once settle it once.
     """
     late = progress.stale_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(_SETTLE, {"late": late, "attempts": progress.ATTEMPTS})
+        cursor.execute(_SETTLE, {"late": late, "attempts": progress.attempts_allowed()})
         settled_runs = cursor.fetchall()
         cursor.execute(_SEND_AGAIN, {"late": late, "long": late * 4})
         waiting = [pk for (pk,) in cursor.fetchall()]

@@ -25,12 +25,19 @@ logger = logging.getLogger(__name__)
 CHANNEL = "palimpsest_runs"
 """Where every change of a run is told (`NOTIFY`), with the run's id."""
 
-ATTEMPTS = 3
 MISSED = 5  # heartbeats without a word after which a worker counts as gone
 
 
 def heartbeat_seconds() -> int:
     return int(settings.RUN_HEARTBEAT_SECONDS)
+
+
+def attempts_allowed() -> int:
+    """How often a run is tried whose worker dies in the middle: once, unless the operator says otherwise.
+
+    Once means that what a person asked for either happens soon after or never: a head that moves long after a crash surprises.
+    """
+    return int(settings.RUN_ATTEMPTS)
 
 
 def stale_seconds() -> int:

@@ -162,6 +162,8 @@ CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_TIMEZONE = "UTC"
 # How often the worker of a run says that it lives; after five times this without a word the run is another's.
 RUN_HEARTBEAT_SECONDS = max(1, env.number("PALIMPSEST_RUN_HEARTBEAT", default=3))
+# How often a run is tried whose worker dies in the middle. Once: it then fails with that reason, and the head stays.
+RUN_ATTEMPTS = max(1, env.number("PALIMPSEST_RUN_ATTEMPTS", default=1))
 
 # tiktoken reads this variable itself when it loads a vocabulary; without it, it would try to download one.
 vocabularies.point_tiktoken_at(vocabularies.folder(DATA_DIR))

@@ -366,7 +366,8 @@ def test_a_running_run_is_cancelled_even_at_the_door_of_landing(session: Session
 # -- workers that are gone ------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_worker_is_gone_is_tried_again_then_given_up(session: Session) -> None:
+def test_a_run_whose_worker_is_gone_is_tried_again_then_given_up(session: Session, settings: Any) -> None:
+    settings.RUN_ATTEMPTS = 3
     head = head_of(session)
     run = runs.request(session.pk, **FOLDS)
     for attempt in (1, 2, 3):
@@ -386,7 +387,8 @@ def test_a_run_whose_worker_is_gone_is_tried_again_then_given_up(session: Sessio
     assert following.state == "completed"
 
 
-def test_a_worker_taken_for_dead_can_neither_write_nor_land(session: Session) -> None:
+def test_a_worker_taken_for_dead_can_neither_write_nor_land(session: Session, settings: Any) -> None:
+    settings.RUN_ATTEMPTS = 3
     run = runs.request(session.pk, **FOLDS)
     first = progress.claim(run.pk)
     assert first is not None

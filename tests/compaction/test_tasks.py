@@ -66,8 +66,8 @@ def a_worker(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def quick(worker_environment: dict[str, str]) -> dict[str, str]:
-    """An environment in which a worker counts as gone after five seconds instead of fifteen."""
-    return {**worker_environment, "PALIMPSEST_RUN_HEARTBEAT": "1"}
+    """An environment in which a worker counts as gone after five seconds instead of fifteen, and a run is tried three times."""
+    return {**worker_environment, "PALIMPSEST_RUN_HEARTBEAT": "1", "PALIMPSEST_RUN_ATTEMPTS": "3"}
 
 
 def test_a_run_goes_the_whole_way_through_broker_and_worker(session: Session, live_worker: Any) -> None:
@@ -132,6 +132,24 @@ def test_a_worker_killed_in_the_middle_leaves_a_run_that_ends(
             versions.undo(session.pk)
             assert context_hash(session) == before
             assert ended(tasks.submit(session.pk, **FOLDS).pk).state == "completed"
+
+
+def test_unless_told_otherwise_a_run_whose_worker_is_killed_fails_and_the_head_stays(
+    session: Session, worker_environment: dict[str, str]
+) -> None:
+    head, before = head_of(session), context_hash(session)
+    run = tasks.submit(session.pk, **FOLDS)
+    environment = {**worker_environment, "PALIMPSEST_RUN_HEARTBEAT": "1"}
+    with a_worker(environment) as worker, transaction.atomic():
+        versions.locked(session.pk)
+        _elsewhere(lambda: until(run.pk, lambda now: now.phase == "land"))
+        _kill_all(worker)
+    with a_worker(environment):
+        after = ended(run.pk)
+        assert (after.state, after.status, after.attempts) == ("failed", "interrupted", 1)
+        assert after.reason == "Its worker ended in the middle of it; the head stays where it was."
+        assert (head_of(session), context_hash(session)) == (head, before)
+        assert ended(tasks.submit(session.pk, **FOLDS).pk).state == "completed"
 
 
 def test_a_run_that_kills_every_worker_fails_and_the_head_stays(session: Session, quick: dict[str, str]) -> None:
