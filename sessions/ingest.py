@@ -165,7 +165,7 @@ def take(
     try:
         with transaction.atomic():
             _lock(workspace, adapter.agent, path)
-            _take_claimed(workspace, file, adapter, claim, taken, encoding, modified, owner, patient)
+            _take_claimed(workspace, file, adapter, claim, taken, encoding, modified, owner, patient=patient)
     except _Same as same:
         return _same(taken, same.source)
     return taken
@@ -180,6 +180,7 @@ def _take_claimed(
     encoding: str,
     modified: datetime | None,
     owner: Any,
+    *,
     patient: bool,
 ) -> None:
     known = Source.objects.filter(workspace=workspace, agent=adapter.agent, path=taken.path, superseded=False).first()

@@ -225,6 +225,7 @@ def _whole_answer(session: Session, point: int, hidden: Ranges) -> tuple[int, tu
     for seq, kind, step, calls in recent:
         if seq in hidden:
             continue
+        assert calls is not None  # by the filter
         if kind == Kind.TOOL_RESULT:
             answered.update(calls)
         elif kind == Kind.TOOL_CALL and not answered.issuperset(calls):

@@ -47,7 +47,15 @@ class ClaudeLines:
     def says(self, text: str, *, message: str | None = None, usage: dict[str, int] | None = None) -> str:
         return self._assistant({"type": "text", "text": text}, message, usage)
 
-    def calls(self, call: str, tool: str, args: dict[str, Any], *, message: str | None = None, usage: dict[str, int] | None = None) -> str:
+    def calls(
+        self,
+        call: str,
+        tool: str,
+        args: dict[str, Any],
+        *,
+        message: str | None = None,
+        usage: dict[str, int] | None = None,
+    ) -> str:
         return self._assistant({"type": "tool_use", "id": call, "name": tool, "input": args}, message, usage)
 
     def result(self, call: str, output: str, *, is_error: bool = False, **more: Any) -> str:
@@ -72,13 +80,21 @@ class ClaudeLines:
                 "type": "user",
                 "isCompactSummary": True,
                 "isVisibleInTranscriptOnly": True,
-                "message": {"role": "user", "content": f"This session is being continued from a previous conversation. {summary}"},
+                "message": {
+                    "role": "user",
+                    "content": f"This session is being continued from a previous conversation. {summary}",
+                },
             }
         )
 
     def _assistant(self, block: dict[str, Any], message: str | None, usage: dict[str, int] | None) -> str:
         name = message or f"msg_{hash_of(self.session_id) % 10_000:04d}{self._n:06d}"
-        figures = usage or {"input_tokens": 10, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 100, "output_tokens": 20}
+        figures = usage or {
+            "input_tokens": 10,
+            "cache_creation_input_tokens": 5,
+            "cache_read_input_tokens": 100,
+            "output_tokens": 20,
+        }
         return self.record(
             {
                 "type": "assistant",

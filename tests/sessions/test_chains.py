@@ -90,7 +90,9 @@ def test_a_fork_that_grows_goes_on_after_its_base(workspace: Workspace, tmp_path
     path = tmp_path / FORK
     path.write_bytes(data(BRANCH))
     ingest_paths(workspace, [tmp_path])
-    path.write_bytes(data([*BRANCH, *numbered([*turn("t4", user("and then"), says("to and then"))], CUT + len(BRANCH))]))
+    path.write_bytes(
+        data([*BRANCH, *numbered([*turn("t4", user("and then"), says("to and then"))], CUT + len(BRANCH))])
+    )
     grown = take_file(workspace, path)
     assert grown.outcome == "grown"
     assert texts(Session.objects.get(pk=grown.session))[-2:] == ["and then", "to and then"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sessions.entries import GoalChange, GoalItem, GoalStatus
 from sessions.goals import GoalTracker, path_key
 
-P, I, C, A = GoalStatus.PENDING, GoalStatus.IN_PROGRESS, GoalStatus.COMPLETED, GoalStatus.ABANDONED
+PENDING, DOING, DONE, GONE = GoalStatus.PENDING, GoalStatus.IN_PROGRESS, GoalStatus.COMPLETED, GoalStatus.ABANDONED
 
 
 def rewritten(*lists: list[tuple[str, GoalStatus]]) -> GoalTracker:
@@ -21,33 +21,35 @@ def state(tracker: GoalTracker) -> list[tuple[str, str, GoalStatus]]:
 
 
 def test_a_list_rewritten_whole_keeps_identities() -> None:
-    tracker = rewritten([("Read the code", I), ("Write tests", P)], [("Read the code", C), ("Write tests", I)])
-    assert state(tracker) == [("1", "Read the code", C), ("2", "Write tests", I)]
+    tracker = rewritten(
+        [("Read the code", DOING), ("Write tests", PENDING)], [("Read the code", DONE), ("Write tests", DOING)]
+    )
+    assert state(tracker) == [("1", "Read the code", DONE), ("2", "Write tests", DOING)]
     assert tracker.current == "2"
 
 
 def test_a_reworded_item_stays_itself() -> None:
-    tracker = rewritten([("Write tests for the parser", P)], [("Write the tests for the new parser", I)])
-    assert state(tracker) == [("1", "Write the tests for the new parser", I)]
+    tracker = rewritten([("Write tests for the parser", PENDING)], [("Write the tests for the new parser", DOING)])
+    assert state(tracker) == [("1", "Write the tests for the new parser", DOING)]
 
 
 def test_an_open_item_that_vanishes_is_abandoned_and_says_why() -> None:
-    tracker = rewritten([("Benchmark it", P), ("Ship it", P)], [("Ship it", I)])
-    assert state(tracker) == [("1", "Benchmark it", A), ("2", "Ship it", I)]
+    tracker = rewritten([("Benchmark it", PENDING), ("Ship it", PENDING)], [("Ship it", DOING)])
+    assert state(tracker) == [("1", "Benchmark it", GONE), ("2", "Ship it", DOING)]
     assert tracker.goals[0].note == "dropped from the list"
 
 
 def test_a_completed_item_that_vanishes_stays_completed() -> None:
-    tracker = rewritten([("Read", C), ("Ship it", I)], [("Ship it", C)])
-    assert state(tracker) == [("1", "Read", C), ("2", "Ship it", C)]
+    tracker = rewritten([("Read", DONE), ("Ship it", DOING)], [("Ship it", DONE)])
+    assert state(tracker) == [("1", "Read", DONE), ("2", "Ship it", DONE)]
 
 
 def test_items_with_keys_are_patched() -> None:
     tracker = GoalTracker()
-    tracker.apply(GoalChange((GoalItem("Parse", P, key="1"),), whole=False), 0)
-    tracker.apply(GoalChange((GoalItem("", I, key="1"),), whole=False), 1)
-    tracker.apply(GoalChange((GoalItem("Sub", P, key="2", parent_key="1"),), whole=False), 2)
-    assert state(tracker) == [("1", "Parse", I), ("1.1", "Sub", P)]
+    tracker.apply(GoalChange((GoalItem("Parse", PENDING, key="1"),), whole=False), 0)
+    tracker.apply(GoalChange((GoalItem("", DOING, key="1"),), whole=False), 1)
+    tracker.apply(GoalChange((GoalItem("Sub", PENDING, key="2", parent_key="1"),), whole=False), 2)
+    assert state(tracker) == [("1", "Parse", DOING), ("1.1", "Sub", PENDING)]
 
 
 def test_requests_are_goals_where_no_plan_is_kept() -> None:
@@ -55,13 +57,13 @@ def test_requests_are_goals_where_no_plan_is_kept() -> None:
     tracker.request("fix  the\nbug", 3)
     assert tracker.at(4) == "1"
     tracker.request("and document it", 7)
-    assert state(tracker) == [("1", "fix the bug", C), ("2", "and document it", I)]
+    assert state(tracker) == [("1", "fix the bug", DONE), ("2", "and document it", DOING)]
     assert all(goal.inferred for goal in tracker.tree())
 
 
 @given(
     st.lists(
-        st.lists(st.tuples(st.sampled_from("abcdefgh 目标 🎯"), st.sampled_from([P, I, C])), max_size=6),
+        st.lists(st.tuples(st.sampled_from("abcdefgh 目标 🎯"), st.sampled_from([PENDING, DOING, DONE])), max_size=6),
         min_size=1,
         max_size=8,
     )
@@ -72,7 +74,7 @@ def test_any_sequence_of_rewrites_leaves_each_item_in_one_state_and_survives_jso
     tracker = rewritten(*lists)
     assert len({goal.path for goal in tracker.goals}) == len(tracker.goals)
     listed = sorted(text for text, _ in lists[-1])
-    standing = [goal for goal in tracker.goals if goal.status is not A]
+    standing = [goal for goal in tracker.goals if goal.status is not GONE]
     for text in listed:
         assert any(goal.text == text for goal in standing) or not text
     tracker.take_changed()
