@@ -45,9 +45,6 @@ class Source(models.Model):
     state = models.JSONField(null=True, help_text="where reading goes on: of the reader and of the assembly")
     taken_at = models.DateTimeField(db_default=Now())
 
-    def __str__(self) -> str:
-        return self.path
-
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["workspace", "agent", "path", "revision"], name="source_path_revision"),
