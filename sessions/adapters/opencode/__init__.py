@@ -1,0 +1,44 @@
+"""OpenCode: exports, its database and its storage tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.opencode import claims, documents, history, wire
+from sessions.adapters.opencode.reader import Reader
+from sessions.contexts import Item
+from sessions.entries import Facts
+
+
+class OpenCode:
+    """The adapter: `sessions.adapters.base.Adapter` says what each verb promises."""
+
+    agent = "opencode"
+    label = "OpenCode"
+    version = 1
+    whole = True
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
+        data = Path(env["XDG_DATA_HOME"]) if env.get("XDG_DATA_HOME") else home / ".local" / "share"
+        return (data / "opencode",)
+
+    def claim(self, path: PurePath, head: bytes) -> Claim | None:
+        return claims.claim(path, head)
+
+    def documents(self, path: PurePath, data: bytes) -> Iterator[Line]:
+        return documents.records(data)
+
+    def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
+        return Reader(path, state)
+
+    def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
+        return history.versions(links, parts_of)
+
+    def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
+        return wire.sent(items)
+
+
+ADAPTER = OpenCode()

@@ -1,0 +1,109 @@
+"""What OpenCode itself sends when it resumes an export, against our context, block for block.
+
+Slow and offline: it runs the real agent (1.18.33). Skips where the recordings or the agent are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from sessions.assembly import Reading
+from sessions.contexts import Item
+from tests.adapters.opencode import shapes
+from tests.adapters.opencode.build import read
+from tests.adapters.resume import Answer, Rule, Sent, ask, differences, flatten
+
+pytestmark = pytest.mark.resume
+
+SHOWS = {
+    "gen11833-export-auto": "a compaction by itself whose tail begins in mid-turn, the nudge to go on, a second turn after it",
+    "gen11833-export-prune": "six of twelve results pruned",
+    "gen11833-export-reverted": "a compaction by hand, then a turn reverted",
+    "gen11833-export-partial": "a compaction by hand, then an answer reverted from one of its parts on",
+    "gen11833-export-child": "a sub-agent's session",
+    "gen11833-export-sanitized": "the same as partial, its words taken out",
+    "crafted-rewritten-compacted": "an export written by hand: a compaction of all there is",
+}
+
+RULES = [
+    Rule(
+        "context by another name",
+        "the harness names context by a few openings, we by the agent's own; the text is compared",
+        lambda sent: replace(sent, kind="text") if sent.kind == "context" else sent,
+    ),
+    Rule(
+        "media by its type",
+        "we keep what a file is and not its bytes",
+        lambda sent: replace(sent, text=_media_type(sent.text)) if sent.kind == "image" else sent,
+    ),
+]
+
+
+def _media_type(text: str) -> str:
+    if not text.startswith("{"):
+        return text
+    address: str = json.loads(text)["image_url"]["url"]
+    return address.removeprefix("data:").partition(";")[0]
+
+
+def as_sent_by_the_harness(items: Iterable[Item]) -> list[Sent]:
+    """Our blocks, as the provider of the harness puts a step: all its words as one text, then its calls, then the results.
+
+    Reasoning comes back as words there, since the harness answers with another model than the one recorded; so the agent does.
+    """
+    out: list[Sent] = []
+    for step, group in groupby(items, key=lambda item: item.step):
+        blocks = flatten(group)
+        if step is None:
+            out += _inserted(blocks)
+            continue
+        out += _one_answer(blocks)
+    return out
+
+
+def _one_answer(blocks: Sequence[Sent]) -> list[Sent]:
+    said = [block for block in blocks if block.role == "assistant" and block.kind in ("text", "reasoning")]
+    words = "".join(block.text for block in said if block.kind == "text" or block.text.strip())
+    rest = [block for block in blocks if block not in said]
+    attached = [block for block in rest if block.kind == "image" and block.role == "tool"]
+    rest = [block for block in rest if block not in attached]
+    out = [Sent("assistant", "text", words)] if words else []
+    out += rest
+    if attached:  # this provider takes no files in results: the agent sends them as a person's message
+        out.append(Sent("user", "text", "Attached media from tool result:"))
+        out += [replace(block, role="user", call_id=None) for block in attached]
+    return out
+
+
+def _inserted(blocks: Sequence[Sent]) -> list[Sent]:
+    """Insertions of one answer (a summary with its reasoning, moved before the tail) are one text too."""
+    out: list[Sent] = []
+    for role, group in groupby(blocks, key=lambda block: block.role):
+        out += _one_answer(list(group)) if role == "assistant" else list(group)
+    return out
+
+
+def compare(reading: Reading, answer: Answer) -> list[str]:
+    """What differs, in words; empty where nothing does. The first message of the system is the agent's own prompt."""
+    assert answer.verdict in ("resumed", "empty"), answer.reason
+    assert answer.history[0].role == "system"
+    return differences(as_sent_by_the_harness(reading.context()), answer.history[1:], RULES).left
+
+
+@pytest.mark.parametrize("name", SHOWS)
+def test_what_is_sent_on_resume(name: str, shared_data: Path) -> None:
+    path = shared_data / "opencode" / f"{name}.json"
+    assert compare(read(path.read_bytes()), ask("opencode", path, shared_data.parent)) == []
+
+
+@pytest.mark.parametrize("name", shapes.SHAPES)
+def test_shapes_that_no_recording_has(name: str, shared_data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "session.json"
+    path.write_bytes(shapes.SHAPES[name].data())
+    assert compare(read(path.read_bytes()), ask("opencode", path, shared_data.parent)) == []
