@@ -104,7 +104,7 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
             return Taken(str(path), "failed", "not a regular file")
         with path.open("rb") as file:
             modified = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-            return take(workspace, str(path.absolute()), file, modified=modified, owner=owner, patient=patient)
+            return take(workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
     except FileNotFoundError:
         return Taken(str(path), "failed", "there is no such file")
     except IsADirectoryError:

@@ -88,6 +88,19 @@ def test_the_same_file_twice_changes_nothing(workspace: Workspace, tmp_path: Pat
     assert Source.objects.count() == 1
 
 
+def test_one_file_by_two_paths_is_one_source(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    made = turns(1)
+    path = write(tmp_path, bytes(made))
+    take_file(workspace, path)
+    made.prompt("more")
+    path.write_bytes(bytes(made))
+    assert take_file(workspace, tmp_path / "inner" / ".." / path.name).outcome == "grown"
+    assert take_file(workspace, tmp_path / "link" / path.name).outcome == "unchanged"
+    assert Source.objects.count() == 1
+
+
 def test_the_same_bytes_under_another_name_are_not_taken_twice(workspace: Workspace, tmp_path: Path) -> None:
     data = bytes(turns(2))
     first = take_file(workspace, write(tmp_path, data))
