@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
-from sessions.adapters.base import Adapter, Line, Link, NativeVersion, Reader
+from sessions.adapters.base import HEAD, Adapter, Documents, Line, Link, NativeVersion, Reader
 from sessions.contexts import Item, project
 from sessions.entries import Entry, Facts, Usage, digest_of
 from sessions.goals import Goal, GoalTracker
@@ -224,6 +224,14 @@ def lines(data: bytes) -> Iterator[Line]:
         offset = stop + 1
 
 
+def records(adapter: Adapter, path: PurePath, data: bytes) -> Iterator[Line]:
+    """The records of a source held in memory, whether it is a log of lines or one document."""
+    claim = adapter.claim(path, data[:HEAD])
+    if claim is not None and claim.whole and isinstance(adapter, Documents):
+        return adapter.documents(path, data)
+    return lines(data)
+
+
 @dataclass(slots=True)
 class Reading:
     """A whole source read into memory: for tests, small files and questions that need no database."""
@@ -267,7 +275,7 @@ def read_whole(adapter: Adapter, path: PurePath, chain: Iterable[tuple[bytes, bo
     placed: list[Placed] = []
     reader: Reader = adapter.reader(path)
     for data, copied in chain:
-        placed.extend(assembly.place(reader.read(line), line, copied=copied) for line in lines(data))
+        placed.extend(assembly.place(reader.read(line), line, copied=copied) for line in records(adapter, path, data))
     parts = {p.seq: p.entry.parts for p in placed}
     versions = list(adapter.history([p.link() for p in placed], lambda seq: parts[seq], reader.facts))
     return Reading(adapter, placed, assembly.take_changed(), assembly.goals.tree(), reader.facts, versions)

@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Q
 
 from sessions.adapters import TwoClaims, claims
-from sessions.adapters.base import Adapter, Claim
+from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.models import Session, SessionSource, Source
@@ -27,8 +27,6 @@ from sessions.packing import MAGIC, ZstdError, unpacked
 from sessions.reading import read_chain
 from sessions.sourcebytes import content, digest_of_file, keep
 from sessions.store import clean
-
-HEAD = 64 * 1024
 
 log = logging.getLogger(__name__)
 

@@ -5,20 +5,23 @@ An adapter is pure: it gets bytes and values and returns values. The shell owns 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sessions.contexts import Edit, Item
 from sessions.entries import Entry, Facts, Kind, Part, Role
+
+HEAD = 64 * 1024  # bytes of a source by which it is claimed
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """One record's exact bytes: split on 0x0A only. `raw` is without the line end; `ended` says whether one stood there.
 
-    `beyond`: bytes of a line too long to be held that `raw` does not have; such a line is never given to a reader.
+    `beyond`: bytes of a line too long to be held that `raw` does not have; such a line is never given to a reader. `span`: of a record
+    of a document, how many bytes of the source it stands for (`raw` may be made from them).
     """
 
     offset: int
@@ -26,9 +29,12 @@ class Line:
     ended: bool = True
     number: int = 0  # from 1, for messages
     beyond: int = 0
+    span: int | None = None
 
     @property
     def length(self) -> int:
+        if self.span is not None:
+            return self.span
         return len(self.raw) + self.beyond + (1 if self.ended else 0)
 
 
@@ -47,7 +53,8 @@ class Claim:
 
     `role`: "session" (a transcript), or "sidecar" (a file that belongs to a session and is kept with it: overflow output, titles,
     sub-agent meta). `source_id`: how other sources name this one; `native_id`: the agent's id of the session. Of a sidecar,
-    `owner_id` is the native id of its session. `reason`: for a refusal to take the file as a session, what it is instead.
+    `owner_id` is the native id of its session. `reason`: for a refusal to take the file as a session, what it is instead. `whole`: the
+    source is one document (JSON, a database) and no log of lines; its adapter has `documents` (see `Documents`).
     """
 
     role: str
@@ -56,6 +63,7 @@ class Claim:
     owner_id: str | None = None
     base: Base | None = None
     reason: str | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +149,17 @@ class Adapter(Protocol):
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         """The context as the agent itself would send it: its own order inside one answer, its own repair of calls without result."""
+        ...
+
+
+@runtime_checkable
+class Documents(Protocol):
+    """What an adapter has besides where some of its sources are whole documents (`Claim.whole`)."""
+
+    def documents(self, path: PurePath, data: bytes) -> Iterator[Line]:
+        """The records of the whole source in stable order, as lines for the reader.
+
+        `raw` is the record's own bytes where it has such (`offset` then is their real place), else its JSON. Every record `ended`,
+        but for a last one that breaks off. A document that only grew must give the same records again, and then the new ones.
+        """
         ...

@@ -1,0 +1,47 @@
+"""Gemini CLI: whole-file sessions of 0.1.21 to 0.38, append-only ones from 0.39 on, saved checkpoints, sub-agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf, Reader
+from sessions.adapters.gemini_cli.claims import claim
+from sessions.adapters.gemini_cli.documents import documents
+from sessions.adapters.gemini_cli.history import versions
+from sessions.adapters.gemini_cli.reader import GeminiReader
+from sessions.adapters.gemini_cli.wire import sent
+from sessions.contexts import Item
+from sessions.entries import Facts
+
+
+class GeminiCli:
+    """See `sessions.adapters.base.Adapter` and `Documents`."""
+
+    agent = "gemini-cli"
+    label = "Gemini CLI"
+    version = 1
+
+    def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
+        """Where the agent keeps the sessions of each project."""
+        base = Path(env["GEMINI_CLI_HOME"]) if env.get("GEMINI_CLI_HOME") else home
+        return [base / ".gemini" / "tmp"]
+
+    def claim(self, path: PurePath, head: bytes) -> Claim | None:
+        return claim(path, head)
+
+    def documents(self, path: PurePath, data: bytes) -> Iterator[Line]:
+        return documents(data)
+
+    def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
+        return GeminiReader(path, state)
+
+    def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
+        return versions(links, parts_of, facts)
+
+    def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
+        return sent(items)
+
+
+ADAPTER = GeminiCli()
