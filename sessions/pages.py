@@ -23,16 +23,15 @@ from sessions.models import Insertion, Session, Version
 from sessions.packing import unpack
 from sessions.pieces import pieces_of
 from sessions.projection import context_items, version_at
-from sessions.queries import Reading
+from sessions.queries import STATUSES, Reading
 from sessions.ranges import Ranges
 from sessions.transcript import Ghost, added_block, blocks_of
 
 LEAD = 12  # entries shown in front of the one a deep link means
 NEAR_END = 0.05  # share of the way to compaction from which a session is marked in the list
 MODEL_ITEMS = 80  # items of one page of the model's view
+VERSIONS = 12  # newest versions beside the transcript; all of them have a page
 LONG = 2_000  # entries beyond which the model's view reads only as far as its page needs
-
-STATUSES = ("completed", "in_progress", "abandoned", "pending")
 
 
 def agent_label(agent: str) -> str:
@@ -120,7 +119,7 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
         "seen": seen,
         "since": _since_parted(seen),
         **panels.goals(session),
-        **panels.version_line(seen, request),
+        **panels.version_line(seen, request, limit=VERSIONS),
     }
     # Where the agent's own figures hold, the meter is one short look; else it has to sum the context, and comes after.
     context["metered"] = not (seen.parted or seen.looks_back)

@@ -14,7 +14,7 @@ from sessions.lines import line_of, parts_of, with_parts
 from sessions.meters import meters
 from sessions.models import Entry, Session, Version
 from sessions.packing import unpack
-from sessions.queries import Reading
+from sessions.queries import STATUSES, Reading
 from sessions.store import sizes_of
 from sessions.windows import Threshold, Window
 
@@ -68,25 +68,22 @@ def _limit_source(source: str) -> str:
     return "recorded in the session" if "recorded" in source else "model catalogue"
 
 
-def goals(session: Session) -> dict[str, Any]:
-    """The goal tree, with its bars on the scale of the largest goal."""
-    found = queries.goals_of(session)
-    largest = max((goal.tokens for goal in found), default=0) or 1
-    counts = {
-        status: sum(goal.status == status for goal in found)
-        for status in ("completed", "in_progress", "pending", "abandoned")
-    }
+def goals(session: Session, *, after: str | None = None, before: str | None = None) -> dict[str, Any]:
+    """A window of the goal tree, with its bars on the scale of the session's largest goal."""
+    found = queries.goals_of(session, after=after, before=before)
+    largest = found.largest or 1
     return {
-        "goals": found,
-        "goal_rows": [(goal, goal.path.count(".") + 1, round(goal.tokens * 100 / largest, 1)) for goal in found],
-        "goal_counts": [(status, count) for status, count in counts.items() if count],
-        "goals_inferred": bool(found) and found[0].inferred,
-        "goals_cut": len(found) == queries.GOALS,
+        "goals": found.rows,
+        "goal_rows": [(goal, goal.path.count(".") + 1, round(goal.tokens * 100 / largest, 1)) for goal in found.rows],
+        "goal_counts": [(status, found.counts[status]) for status in STATUSES if found.counts.get(status)],
+        "goals_inferred": bool(found.rows) and found.rows[0].inferred,
+        "goals_earlier": found.earlier,
+        "goals_later": found.later,
     }
 
 
-def version_line(seen: Reading, request: Request) -> dict[str, Any]:
-    """Versions, newest first, with where undo and redo lead."""
+def version_line(seen: Reading, request: Request, *, limit: int | None = None) -> dict[str, Any]:
+    """Versions, newest first (the head among them, however old), with where undo and redo lead."""
     session = seen.session
     by_id = {version.pk: version for version in seen.versions}
     now, native = seen.current, seen.native
@@ -96,7 +93,10 @@ def version_line(seen: Reading, request: Request) -> dict[str, Any]:
         line.add(at.pk)
         at = by_id.get(at.parent_id) if at.parent_id else None
     rows = []
-    for version in reversed(seen.versions):
+    newest = list(seen.versions[-limit:] if limit else seen.versions)
+    if now is not None and now not in newest:
+        newest = [now, *newest]
+    for version in reversed(newest):
         parent = by_id.get(version.parent_id) if version.parent_id else None
         off = version.pk not in line
         rows.append(
@@ -118,6 +118,7 @@ def version_line(seen: Reading, request: Request) -> dict[str, Any]:
         "session": session,
         "seen": seen,
         "versions": rows,
+        "versions_more": len(seen.versions) - len(rows),
         "undo_to": by_id.get(now.parent_id) if now is not None and now.parent_id else None,
         "redo_to": by_id.get(last_redo) if last_redo is not None else None,
         "may_operate": may_operate(request),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, models
-from django.db.models import Case, Count, F, Func, Q, Sum, Value, When
+from django.db.models import Case, Count, F, Func, Max, Q, Sum, Value, When
 
 from sessions.fields import to_multirange
 from sessions.ghosts import Band, Maker, Stretch, bands, stretch_after
@@ -23,7 +23,8 @@ SMALL = (
 RECORDS = 240  # records looked through for one window: records that are not sent cost a line, not a place
 SHOWN = 80  # entries of one window
 FIGURED = 2_000  # entries of the turns of a window up to which their steps and tokens are summed
-GOALS = 300  # goals of one page
+GOALS = 40  # goals of one page
+STATUSES = ("completed", "in_progress", "abandoned", "pending")
 NEAR = 400  # entries after a call among which its result is looked for
 
 _LINE = (
@@ -237,8 +238,39 @@ def sent_count(session: Session, hidden: Ranges) -> int:
     return sent.count()
 
 
-def goals_of(session: Session) -> list[Goal]:
-    return list(session.goals.order_by("position")[:GOALS])
+@dataclass(frozen=True, slots=True)
+class GoalWindow:
+    """Some goals of a tree in its order. `earlier`, `later`: positions before and after which there are more; None at an end."""
+
+    rows: list[Goal]
+    earlier: str | None
+    later: str | None
+    counts: dict[str, int]
+    largest: int
+
+
+def goals_of(session: Session, *, after: str | None = None, before: str | None = None) -> GoalWindow:
+    """A window of the goal tree: behind or before a position, else around the goal in progress (of several, the last)."""
+    tree = session.goals.order_by("position")
+    summed = tree.order_by().values("status").annotate(n=Count("path"), most=Max("tokens"))
+    counts = {row["status"]: (row["n"], row["most"]) for row in summed}
+    if after is not None:
+        rows = list(tree.filter(position__gt=after)[:GOALS])
+    elif before is not None:
+        rows = list(tree.filter(position__lt=before).reverse()[:GOALS])[::-1]
+    else:
+        now = tree.filter(status="in_progress").values_list("position", flat=True).last()
+        led = [] if now is None else list(tree.filter(position__lte=now).reverse()[: GOALS * 3 // 4])[::-1]
+        behind = tree.filter(position__gt=now) if now is not None else tree
+        rows = led + list(behind[: GOALS - len(led)])
+    ends = (rows[0].position, rows[-1].position) if rows else ("", "")
+    return GoalWindow(
+        rows,
+        ends[0] if rows and tree.filter(position__lt=ends[0]).exists() else None,
+        ends[1] if rows and tree.filter(position__gt=ends[1]).exists() else None,
+        {status: n for status, (n, _) in counts.items()},
+        max((most or 0 for _, most in counts.values()), default=0),
+    )
 
 
 def last_step(session: Session) -> Step | None:

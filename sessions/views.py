@@ -199,7 +199,8 @@ def steps_json(request: HttpRequest, name: str) -> HttpResponse:
 @require_GET
 def goals(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
-    context = {"session": found, **panels.goals(found), "tab": "goals"}
+    window = panels.goals(found, after=request.GET.get("after"), before=request.GET.get("before"))
+    context = {"session": found, **window, "tab": "goals"}
     return page_or_partial(cast("Request", request), "sessions/goals.html", "goals", context)
 
 
