@@ -135,7 +135,9 @@ def digest_of(role: Role | None, parts: Iterable[Part]) -> bytes:
 class SizeVector:
     """Sizes of what an entry sends, taken once; any meter over any version is a sum of these.
 
-    `tokens`: o200k_base tokens of the text. Media count by number, never by the length of their base64.
+    `tokens`, `cl100k`: tokens of the text by those vocabularies. `chars`: code points. `json`: UTF-8 bytes of the text as JSON has it,
+    escapes included, quotes not. `wide_tool`: those UTF-16 units of calls and results that are not ASCII (one agent counts them by
+    another rule). Media count by number, never by the length of their base64.
     """
 
     utf8: int = 0
@@ -144,6 +146,10 @@ class SizeVector:
     images: int = 0
     documents: int = 0
     tokens: int = 0
+    cl100k: int = 0
+    chars: int = 0
+    json: int = 0
+    wide_tool: int = 0
 
     def __add__(self, other: SizeVector) -> SizeVector:
         return SizeVector(
@@ -153,6 +159,10 @@ class SizeVector:
             self.images + other.images,
             self.documents + other.documents,
             self.tokens + other.tokens,
+            self.cl100k + other.cl100k,
+            self.chars + other.chars,
+            self.json + other.json,
+            self.wide_tool + other.wide_tool,
         )
 
 

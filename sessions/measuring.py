@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from math import lcm
 from typing import Any
 
@@ -10,15 +11,17 @@ from django.db import connection
 
 from sessions.fields import to_multirange
 from sessions.meters import Meter
+from sessions.meters.base import TERMS
 from sessions.models import Version
 from sessions.ranges import Ranges
 
+_SIZES = ", ".join((*TERMS, "images", "documents"))
 _ENTRIES = (
-    "SELECT utf8, utf16, ascii, images, documents, tokens FROM agent_sessions_entry WHERE session_id = %s AND sent"
+    f"SELECT {_SIZES} FROM agent_sessions_entry WHERE session_id = %s AND sent"
     " AND NOT (%s::int4multirange @> seq) AND NOT (%s::int4multirange @> seq)"
 )
 _BODIES = (
-    "SELECT utf8, utf16, ascii, images, documents, tokens FROM agent_sessions_insertion WHERE version_id = %s"
+    f"SELECT {_SIZES} FROM agent_sessions_insertion WHERE version_id = %s"
     " AND (replaces IS NULL OR NOT (%s::int4multirange @> replaces))"
 )
 
@@ -60,27 +63,28 @@ def measured(
 
 def _sum(meter: Meter) -> str:
     """The SQL of a meter's total: its fractions over one denominator, so that all is done in whole numbers."""
-    terms = {
-        "utf8": meter.utf8,
-        "utf16": meter.utf16,
-        "ascii": meter.ascii,
-        "tokens": meter.tokens,
-        "images": meter.image,
-        "documents": meter.document,
-    }
-    below = lcm(4, *(term.denominator for term in terms.values()))
+    value, up, below = _value(meter)
+    if meter.whole:
+        once = int(meter.once * below)
+        return f"CASE WHEN count(*) = 0 THEN 0 ELSE greatest(0, div(sum({value}) + {once} + {up}, {below})) END"
+    # The weight is never negative, so that whole-number division rounds down.
+    return f"coalesce(sum(({value} + {up}) / {below}), 0)"
+
+
+def _value(meter: Meter) -> tuple[str, int, int]:
+    """A row's weight as SQL, in parts of the third figure; the second is what makes rounding down round as the meter does."""
+    terms: dict[str, Fraction] = {name: getattr(meter, name) for name in TERMS}
+    terms |= {"images": meter.image, "documents": meter.document}
+    below = lcm(4, *(term.denominator for term in (*terms.values(), meter.each, meter.once)))
     if meter.rounding == "half_up":
         below = lcm(2, below)
 
     def weight(names: Sequence[str]) -> str:
-        return " + ".join(f"{int(terms[name] * below)} * {name}::bigint" for name in names if terms[name]) or "0"
+        parts = [f"{int(terms[name] * below)} * {name}::bigint" for name in names if terms[name]]
+        return " + ".join([str(int(meter.each * below)), *parts])
 
     value = weight(list(terms))
     if meter.cliff is not None:
         long = f"{below // 4} * utf16::bigint + {weight(['images', 'documents'])}"
         value = f"CASE WHEN utf16 > {meter.cliff} THEN {long} ELSE {value} END"
-    up = {"ceil": below - 1, "floor": 0, "half_up": below // 2}[meter.rounding]
-    if meter.whole:
-        return f"div(coalesce(sum({value}), 0) + {up}, {below})"
-    # The weight is never negative, so that whole-number division rounds down.
-    return f"coalesce(sum(({value} + {up}) / {below}), 0)"
+    return value, {"ceil": below - 1, "floor": 0, "half_up": below // 2}[meter.rounding], below

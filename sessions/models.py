@@ -165,6 +165,10 @@ class Entry(models.Model):
     images = models.IntegerField(default=0)
     documents = models.IntegerField(default=0)
     tokens = models.IntegerField(default=0)
+    cl100k = models.IntegerField(default=0)
+    chars = models.IntegerField(default=0)
+    json = models.IntegerField(default=0)
+    wide_tool = models.IntegerField(default=0)
     source = models.ForeignKey(Source, models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+")
     byte_offset = models.BigIntegerField()
     byte_length = models.IntegerField()
@@ -292,6 +296,10 @@ class Insertion(models.Model):
     images = models.IntegerField(default=0)
     documents = models.IntegerField(default=0)
     tokens = models.IntegerField(default=0)
+    cl100k = models.IntegerField(default=0)
+    chars = models.IntegerField(default=0)
+    json = models.IntegerField(default=0)
+    wide_tool = models.IntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["version", "position"], name="insertion_position")]

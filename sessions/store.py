@@ -28,7 +28,7 @@ PREVIEW = 4000  # characters of an entry's words that stand in its row
 _ENTRY_COLUMNS = (
     "session_id", "seq", "turn", "step", "goal", "kind", "role", "tool", "native_id", "native_parent", "response_id", "call_ids",
     "is_error", "sent", "opens_turn", "copied", "lane", "at", "text", "parts", "digest", "utf8", "utf16", "ascii", "images",
-    "documents", "tokens", "source_id", "byte_offset", "byte_length", "link", "problem",
+    "documents", "tokens", "cl100k", "chars", "json", "wide_tool", "source_id", "byte_offset", "byte_length", "link", "problem",
 )  # fmt: skip
 
 _STEP_FIELDS = (
@@ -38,6 +38,7 @@ _STEP_FIELDS = (
 
 ITEM_COLUMNS = (
     "seq", "role", "kind", "parts", "turn", "step", "goal", "at", "utf8", "utf16", "ascii", "images", "documents", "tokens",
+    "cl100k", "chars", "json", "wide_tool",
 )  # fmt: skip
 
 _LINK_COLUMNS = (
@@ -107,7 +108,7 @@ def _entry_row(session_id: Any, source_id: int, p: Placed, size: SizeVector) -> 
         clean(entry.native_id), clean(entry.native_parent), clean(entry.response_id),
         _json(list(entry.call_ids)) if entry.call_ids else None, entry.is_error, entry.sent, entry.opens_turn, p.copied,
         entry.lane, entry.at, clean(preview(p)), pack(entry.parts), p.digest, size.utf8, size.utf16, size.ascii, size.images,
-        size.documents, size.tokens, source_id, p.offset, p.length, link, clean(entry.problem),
+        size.documents, size.tokens, size.cl100k, size.chars, size.json, size.wide_tool, source_id, p.offset, p.length, link, clean(entry.problem),
     )  # fmt: skip
 
 
@@ -261,7 +262,9 @@ def item_of(row: Any) -> Item:
 
 
 def sizes_of(row: Any) -> SizeVector:
-    return SizeVector(row.utf8, row.utf16, row.ascii, row.images, row.documents, row.tokens)
+    return SizeVector(
+        row.utf8, row.utf16, row.ascii, row.images, row.documents, row.tokens, row.cl100k, row.chars, row.json, row.wide_tool
+    )  # fmt: skip
 
 
 def edits_of(version: Version) -> list[Edit]:
@@ -304,6 +307,10 @@ def write_edits(version: Version, edits: Sequence[Edit]) -> SizeVector:
             "images": size.images,
             "documents": size.documents,
             "tokens": size.tokens,
+            "cl100k": size.cl100k,
+            "chars": size.chars,
+            "json": size.json,
+            "wide_tool": size.wide_tool,
         }
         if isinstance(edit, Replace):
             rows.append(Insertion(after=edit.seq, replaces=edit.seq, role="", kind="replacement", **common))

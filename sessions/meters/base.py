@@ -14,14 +14,18 @@ type Rounding = Literal["ceil", "floor", "half_up"]
 
 _ZERO = Fraction(0)
 
+TERMS = ("utf8", "utf16", "ascii", "chars", "json", "wide_tool", "tokens", "cl100k")
+"""Sizes of texts that a meter may weigh. Media come besides."""
+
 
 @dataclass(frozen=True, slots=True)
 class Meter:
     """Tokens = Σ coefficient × size, rounded.
 
-    `rounding` holds for each entry (`whole` false) or once for the sum (`whole` true). `cliff`: a text of more UTF-16 units than this
-    counts a quarter of its units, whatever they are. `counts`: what is counted and what is not, in words; `source`: whose rule, with
-    version or date. `exact`: counts with a real vocabulary and not by characters.
+    `rounding` holds for each entry (`whole` false) or once for the sum (`whole` true). `each` is added for every entry, `once` for the
+    sum of some (what joins them; of `whole` meters only). `cliff`: a text of more UTF-16 units than this counts a quarter of its
+    units, whatever they are. `counts`: what is counted and what is not, in words; `source`: whose rule, with version or date. `exact`:
+    counts with a real vocabulary and not by characters.
     """
 
     id: str
@@ -30,41 +34,46 @@ class Meter:
     source: str
     utf8: Fraction = _ZERO
     utf16: Fraction = _ZERO
-    ascii: Fraction = (
-        _ZERO  # added for those UTF-16 units that are ASCII: negative where ASCII is cheaper than the rest
-    )
+    # Added for those UTF-16 units that are ASCII: negative where ASCII is cheaper than the rest.
+    ascii: Fraction = _ZERO
+    chars: Fraction = _ZERO
+    json: Fraction = _ZERO
+    # Added for those units of calls and results that are not ASCII: negative where tools are counted by length alone.
+    wide_tool: Fraction = _ZERO
     tokens: Fraction = _ZERO
+    cl100k: Fraction = _ZERO
     image: Fraction = _ZERO
     document: Fraction = _ZERO
+    each: Fraction = _ZERO
+    once: Fraction = _ZERO
     rounding: Rounding = "ceil"
     whole: bool = False
     cliff: int | None = None
     exact: bool = False
 
     def weight(self, size: SizeVector) -> Fraction:
-        """The unrounded tokens of one entry."""
-        media = self.image * size.images + self.document * size.documents
+        """The unrounded tokens of one entry, without `once`."""
+        value = self.each + self.image * size.images + self.document * size.documents
         if self.cliff is not None and size.utf16 > self.cliff:
-            return Fraction(size.utf16, 4) + media
-        return (
-            self.utf8 * size.utf8
-            + self.utf16 * size.utf16
-            + self.ascii * size.ascii
-            + self.tokens * size.tokens
-            + media
-        )
+            return value + Fraction(size.utf16, 4)
+        for name in TERMS:
+            factor: Fraction = getattr(self, name)
+            if factor:
+                value += factor * getattr(size, name)
+        return value
 
     def of(self, size: SizeVector) -> int:
         """The tokens of one entry alone."""
         if self.exact and not size.images and not size.documents:
-            return size.tokens  # the common case by far: no fractions needed
-        return _rounded(self.weight(size), self.rounding)
+            return size.cl100k if self.cl100k else size.tokens  # the common case by far: no fractions needed
+        return max(0, _rounded(self.weight(size) + self.once, self.rounding))
 
     def total(self, sizes: Iterable[SizeVector]) -> int:
-        """The tokens of a context, rounded as the rule says: entry by entry, or once."""
-        if self.whole:
-            return _rounded(sum((self.weight(size) for size in sizes), _ZERO), self.rounding)
-        return sum(self.of(size) for size in sizes)
+        """The tokens of a context, rounded as the rule says: entry by entry, or once. Of nothing: 0."""
+        if not self.whole:
+            return sum(self.of(size) for size in sizes)
+        weights = [self.weight(size) for size in sizes]
+        return max(0, _rounded(sum(weights, self.once), self.rounding)) if weights else 0
 
 
 def _rounded(value: Fraction, rounding: Rounding) -> int:

@@ -7,18 +7,22 @@ that no input is slow; a cut costs at most a token or two of accuracy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+import orjson
 import toktok
 
 from sessions.entries import Part, PartKind, SizeVector
 from sessions.meters.base import Meter
 
 ENCODING = "o200k_base"
+OLDER = "cl100k_base"
 PIECE = 1_000_000  # characters
+_OF_TOOLS = frozenset({PartKind.TOOL_CALL, PartKind.TOOL_RESULT})
 
 
-def count(texts: Sequence[str], *, threads: int = 1) -> list[int]:
-    """o200k tokens of each text. `threads`: 0 takes every core. Special tokens count as the plain text they are."""
+def count(texts: Sequence[str], *, threads: int = 1, encoding: str = ENCODING) -> list[int]:
+    """Tokens of each text, o200k by default. `threads`: 0 takes every core. Special tokens count as the plain text they are."""
     pieces: list[str] = []
     owners: list[int] = []
     for n, text in enumerate(texts):
@@ -30,7 +34,7 @@ def count(texts: Sequence[str], *, threads: int = 1) -> list[int]:
             owners.append(n)
     totals = [0] * len(texts)
     if pieces:
-        for owner, tokens in zip(owners, toktok.batch_count(pieces, ENCODING, threads), strict=True):
+        for owner, tokens in zip(owners, toktok.batch_count(pieces, encoding, threads), strict=True):
             totals[owner] += tokens
     return totals
 
@@ -39,6 +43,7 @@ def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVe
     """The size vector of each entry, given as its parts: what the entry sends, taken once at ingest."""
     texts: list[str] = []
     owners: list[int] = []
+    tools: list[bool] = []
     media: dict[int, tuple[int, int]] = {}
     for n, parts in enumerate(entries):
         for part in parts:
@@ -48,11 +53,12 @@ def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVe
                 media[n] = (images + image, documents + (not image))
                 continue
             for text in sent_texts(part):
-                texts.append(text)
+                texts.append(clean(text))
                 owners.append(n)
-    totals = [[0, 0, 0, 0] for _ in entries]
-    cleaned = [clean(text) for text in texts]
-    for owner, text, tokens in zip(owners, cleaned, count(cleaned, threads=threads), strict=True):
+                tools.append(part.kind in _OF_TOOLS)
+    totals = [[0] * 8 for _ in entries]
+    newer, older = (count(texts, threads=threads, encoding=encoding) for encoding in (ENCODING, OLDER))
+    for owner, text, tool, tokens, cl100k in zip(owners, texts, tools, newer, older, strict=True):
         sums = totals[owner]
         if text.isascii():
             utf8 = utf16 = plain = len(text)
@@ -64,9 +70,13 @@ def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVe
         sums[1] += utf16
         sums[2] += plain
         sums[3] += tokens
+        sums[4] += cl100k
+        sums[5] += len(text)
+        sums[6] += len(orjson.dumps(text)) - 2  # without its quotes
+        sums[7] += utf16 - plain if tool else 0
     return [
-        SizeVector(utf8, utf16, plain, *media.get(n, (0, 0)), tokens=tokens)
-        for n, (utf8, utf16, plain, tokens) in enumerate(totals)
+        SizeVector(utf8, utf16, plain, *media.get(n, (0, 0)), tokens, cl100k, chars, json, wide)
+        for n, (utf8, utf16, plain, tokens, cl100k, chars, json, wide) in enumerate(totals)
     ]
 
 
@@ -85,7 +95,7 @@ def text_sizes(texts: Sequence[str]) -> list[SizeVector]:
 def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
     """Tokens of texts by `meter`, for what measures texts that are not entries yet (drafts of summaries, files)."""
     if meter.exact:
-        return count
+        return partial(count, encoding=OLDER if meter.cl100k else ENCODING)
     return lambda texts: [meter.of(size) for size in text_sizes(texts)]
 
 
