@@ -5,7 +5,7 @@ Slow and offline: it runs the real agent (1.18.33). Skips where the recordings o
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -38,18 +38,19 @@ RULES = [
         lambda sent: replace(sent, kind="text") if sent.kind == "context" else sent,
     ),
     Rule(
-        "media by its type",
-        "we keep what a file is and not its bytes",
-        lambda sent: replace(sent, text=_media_type(sent.text)) if sent.kind == "image" else sent,
+        "a file that the model cannot take",
+        "the harness's model takes no files, and the agent says so in their place; that a file stands there is compared",
+        lambda sent: _as_refused(sent),
     ),
 ]
+_REFUSED = re.compile(r"ERROR: Cannot read .* \(this model does not support (\w+) input\)\. Inform the user\.")
 
 
-def _media_type(text: str) -> str:
-    if not text.startswith("{"):
-        return text
-    address: str = json.loads(text)["image_url"]["url"]
-    return address.removeprefix("data:").partition(";")[0]
+def _as_refused(sent: Sent) -> Sent:
+    if sent.kind == "image":
+        return replace(sent, text=sent.text.partition("/")[0])
+    found = _REFUSED.fullmatch(sent.text)
+    return replace(sent, kind="image", text=found[1]) if found else sent
 
 
 def as_sent_by_the_harness(items: Iterable[Item]) -> list[Sent]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf
-from sessions.adapters.opencode import claims, documents, history, wire
+from sessions.adapters.expanding import Folders, Kept, Member
+from sessions.adapters.opencode import claims, database, documents, history, tree, wire
 from sessions.adapters.opencode.reader import Reader
 from sessions.contexts import Item
 from sessions.entries import Facts
@@ -19,7 +21,7 @@ class OpenCode:
     agent = "opencode"
     label = "OpenCode"
     version = 1
-    whole = True
+    tables = database.TABLES
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         data = Path(env["XDG_DATA_HOME"]) if env.get("XDG_DATA_HOME") else home / ".local" / "share"
@@ -27,6 +29,15 @@ class OpenCode:
 
     def claim(self, path: PurePath, head: bytes) -> Claim | None:
         return claims.claim(path, head)
+
+    def expands(self, path: PurePath, head: bytes) -> Kept | None:
+        return claims.kept(path, head)
+
+    def of_database(self, connection: sqlite3.Connection) -> Iterator[Member]:
+        return database.members(connection)
+
+    def of_folder(self, path: PurePath, folders: Folders) -> Iterator[Member]:
+        return tree.members(path, folders)
 
     def documents(self, path: PurePath, data: bytes) -> Iterator[Line]:
         return documents.records(data)

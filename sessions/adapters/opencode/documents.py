@@ -60,9 +60,9 @@ def records(data: bytes) -> Iterator[Line]:
     number = 0
     for start, stop in _in_order(found):
         number += 1
-        yield Line(start, data[start:stop], False, number)
+        yield Line(start, data[start:stop], number=number, span=stop - start)
     if torn is not None and data[torn:].strip(b" \t\r\n"):
-        yield Line(torn, data[torn:], False, number + 1)
+        yield Line(torn, data[torn:], False, number + 1, span=len(data) - torn)
 
 
 def _document(cursor: Cursor, found: _Found) -> None:

@@ -44,7 +44,9 @@ def result(state: Mapping[str, Any], tool: str | None, call_id: str | None) -> t
     if status == "completed":
         first = Part(PartKind.TOOL_RESULT, text_of(state.get("output", "")), tool=tool, call_id=call_id, meta=meta)
         attached = state.get("attachments")
-        files = [media(file, call_id) for file in attached if isinstance(file, dict)] if isinstance(attached, list) else []
+        files = (
+            [media(file, call_id) for file in attached if isinstance(file, dict)] if isinstance(attached, list) else []
+        )
         return (first, *files)
     if status == "error":
         kept = inside(state, "metadata", "output") if inside(state, "metadata", "interrupted") is True else None

@@ -46,7 +46,9 @@ def view(messages: Sequence[Message]) -> View:
     asked = next((n for n in reversed(kept) if messages[n].user and messages[n].compacts and messages[n].tail), None)
     if asked is None:
         return View(tuple(kept))
-    answered = next((n for n in kept if n > asked and messages[n].summary and messages[n].parent == messages[asked].id), None)
+    answered = next(
+        (n for n in kept if n > asked and messages[n].summary and messages[n].parent == messages[asked].id), None
+    )
     tail = next((n for n in kept if messages[n].id == messages[asked].tail), None)
     if answered is None or tail is None or tail >= asked:
         return View(tuple(kept))

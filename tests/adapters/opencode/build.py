@@ -38,7 +38,9 @@ class Session:
         return self._add("user", parts, {"agent": "build", "model": {"providerID": "acme", "modelID": "large"}, **info})
 
     def assistant(self, *parts: Record, parent: str | None = None, **info: Any) -> str:
-        asked = parent or next((m["info"]["id"] for m in reversed(self.messages) if m["info"]["role"] == "user"), "msg_none")
+        asked = parent or next(
+            (m["info"]["id"] for m in reversed(self.messages) if m["info"]["role"] == "user"), "msg_none"
+        )
         known = {
             "parentID": asked,
             "mode": "build",
@@ -75,12 +77,19 @@ class Session:
         for part in parts:
             self.parts += 1
             owned.append(
-                {**part, "id": f"prt_22accacf{self.parts:04d}pBOI7MlSQOqkD6", "sessionID": self.info["id"], "messageID": name}
+                {
+                    **part,
+                    "id": f"prt_22accacf{self.parts:04d}pBOI7MlSQOqkD6",
+                    "sessionID": self.info["id"],
+                    "messageID": name,
+                }
             )
         time = {"created": START + 1000 * n}
         if role == "assistant":
             time["completed"] = START + 1000 * n + 500
-        self.messages.append({"info": {"id": name, "sessionID": self.info["id"], "role": role, "time": time, **info}, "parts": owned})
+        self.messages.append(
+            {"info": {"id": name, "sessionID": self.info["id"], "role": role, "time": time, **info}, "parts": owned}
+        )
         return name
 
 

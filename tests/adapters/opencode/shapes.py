@@ -79,7 +79,9 @@ def odd_results() -> Session:
     out.assistant(
         start(),
         tool("call_1", status="error", error="no such file"),
-        tool("call_2", status="error", error="Tool execution aborted", metadata={"interrupted": True, "output": "half"}),
+        tool(
+            "call_2", status="error", error="Tool execution aborted", metadata={"interrupted": True, "output": "half"}
+        ),
         tool("call_3", status="error", error="Tool execution aborted", metadata={"interrupted": True}),
         tool("call_4", status="running"),
         tool("call_5", status="pending", raw='{"comm'),
