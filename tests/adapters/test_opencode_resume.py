@@ -86,7 +86,8 @@ def _inserted(blocks: Sequence[Sent]) -> list[Sent]:
     """Insertions of one answer (a summary with its reasoning, moved before the tail) are one text too."""
     out: list[Sent] = []
     for role, group in groupby(blocks, key=lambda block: block.role):
-        out += _one_answer(list(group)) if role == "assistant" else list(group)
+        run = list(group)
+        out += _one_answer(run) if role == "assistant" else run
     return out
 
 

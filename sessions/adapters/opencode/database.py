@@ -99,7 +99,7 @@ def _planned(data: bytes) -> list[tuple[str, str]] | None:
     given = inside(state, "input", "todos")
     if not isinstance(given, list):
         return None
-    return [(item.get("content"), item.get("status")) for item in given if isinstance(item, dict)]
+    return [(str(item.get("content")), str(item.get("status"))) for item in given if isinstance(item, dict)]
 
 
 def _counts(connection: sqlite3.Connection, table: str) -> dict[bytes, tuple[int, int]]:

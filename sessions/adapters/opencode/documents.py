@@ -42,6 +42,7 @@ class Said:
 class _Found:
     head: list[Piece] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
+    second: list[Said] = field(default_factory=list)
     tail: list[Piece] = field(default_factory=list)
 
 
@@ -73,6 +74,12 @@ def _document(cursor: Cursor, found: _Found) -> None:
         if key == "messages" and cursor.peek() == "[":
             for _ in cursor.items():
                 _message(cursor, found)
+        elif key == "session_messages" and cursor.peek() == "[":
+            for _ in cursor.items():
+                _row(cursor, found)
+        elif key == "orphans" and cursor.peek() == "[":
+            for _ in cursor.items():
+                _take(cursor, found.tail)
         elif key in ("todos", "info"):
             _take(cursor, found.tail if key == "todos" else found.head)
         elif cursor.peek() == "{":
@@ -96,6 +103,23 @@ def _message(cursor: Cursor, found: _Found) -> None:
                 _take(cursor, said.parts)
         else:
             cursor.value()
+
+
+def _row(cursor: Cursor, found: _Found) -> None:
+    """A row of the second store: the message, and what stands inside an answer as its parts."""
+    said = Said(Piece(cursor.at))
+    found.second.append(said)
+    assert said.info is not None
+    if cursor.peek() != "{":
+        cursor.value()
+    else:
+        for key in cursor.members():
+            if key == "content" and cursor.peek() == "[":
+                for _ in cursor.items():
+                    _take(cursor, said.parts)
+            else:
+                _note(said.info, key, cursor)
+    said.info.stop = cursor.at
 
 
 def _shared(cursor: Cursor, found: _Found) -> None:
@@ -144,19 +168,24 @@ def _fill(cursor: Cursor, piece: Piece) -> None:
         piece.stop = cursor.at
         return
     for key in cursor.members():
-        start = cursor.at
-        value = cursor.value()
-        if key == "id" and isinstance(value, str):
-            piece.id = value
-        elif key in ("type", "role") and isinstance(value, str):
-            piece.kind = value
-        elif key == "messageID" and isinstance(value, str):
-            piece.message = value
-        elif key == "time" and isinstance(value, dict) and _is_number(value.get("created")):
-            piece.created = value["created"]
-        elif key in ("state", "tokens") and isinstance(value, dict):
-            piece.inner = (start, cursor.at)
+        _note(piece, key, cursor)
     piece.stop = cursor.at
+
+
+def _note(piece: Piece, key: str, cursor: Cursor) -> None:
+    """Take the value of `key`, and from it what decides the order."""
+    start = cursor.at
+    value = cursor.value()
+    if key == "id" and isinstance(value, str):
+        piece.id = value
+    elif key in ("type", "role") and isinstance(value, str):
+        piece.kind = value
+    elif key == "messageID" and isinstance(value, str):
+        piece.message = value
+    elif key == "time" and isinstance(value, dict) and _is_number(value.get("created")):
+        piece.created = value["created"]
+    elif key in ("state", "tokens") and isinstance(value, dict):
+        piece.inner = (start, cursor.at)
 
 
 def _in_order(found: _Found) -> Iterator[tuple[int, int]]:
@@ -167,21 +196,30 @@ def _in_order(found: _Found) -> Iterator[tuple[int, int]]:
     if all(one.info is not None and one.info.created is not None for one in said):
         said = sorted(said, key=_when)
     for one in said:
-        if one.info is not None:
-            yield from _whole(one.info)
-            if one.info.inner and one.info.kind == "assistant" and not any(p.kind == _STEPPED for p in one.parts):
-                yield one.info.inner
-        parts = sorted(one.parts, key=lambda piece: piece.id) if all(piece.id for piece in one.parts) else one.parts
-        for piece in parts:
-            yield from _whole(piece)
-            if piece.kind == "tool" and piece.inner and piece.stop:
-                yield piece.inner
+        yield from _of(
+            one, sorted(one.parts, key=lambda piece: piece.id) if all(p.id for p in one.parts) else one.parts
+        )
+    for one in found.second:
+        yield from _of(one, one.parts)
     for piece in found.tail:
         yield from _whole(piece)
 
 
+def _of(said: Said, parts: list[Piece]) -> Iterator[tuple[int, int]]:
+    info = said.info
+    if info is not None:
+        yield from _whole(info)
+        if info.inner and info.stop and info.kind == "assistant" and not any(p.kind == _STEPPED for p in parts):
+            yield info.inner
+    for piece in parts:
+        yield from _whole(piece)
+        if piece.kind == "tool" and piece.inner and piece.stop:
+            yield piece.inner
+
+
 def _when(said: Said) -> tuple[float, str]:
-    assert said.info is not None and said.info.created is not None
+    assert said.info is not None
+    assert said.info.created is not None
     return said.info.created, said.info.id
 
 
@@ -193,8 +231,7 @@ def _whole(piece: Piece) -> Iterator[tuple[int, int]]:
 def _start_of_torn(found: _Found, at: int) -> int:
     """Where the record begins in which the text broke off; else where it broke off."""
     pieces = [*found.head, *found.tail]
-    if found.said:
-        last = found.said[-1]
+    for last in (*found.said[-1:], *found.second[-1:]):
         pieces += [*([last.info] if last.info else []), *last.parts[-1:]]
     return min((piece.start for piece in pieces if not piece.stop), default=at)
 

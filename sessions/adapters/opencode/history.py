@@ -24,6 +24,7 @@ class _Log:
     links: dict[int, Link] = field(default_factory=dict)
     cleared: dict[int, float] = field(default_factory=dict)  # results, each with the time at which it was pruned
     parts: dict[tuple[str, str], int] = field(default_factory=dict)  # the entry of each part, by message and id
+    checkpoints: dict[int, str] = field(default_factory=dict)  # compactions of the second store, each with its reason
     revert: tuple[str, str | None] | None = None
     last: int = -1
 
@@ -56,6 +57,9 @@ def _events(log: _Log) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
             if request.tail:
                 facts["tail_start_id"] = request.tail
             events.append((message.last, 0, "compaction", label, facts))
+    for at, reason in log.checkpoints.items():
+        label = "Compacted by OpenCode, by itself" if reason == "auto" else "Compacted in OpenCode"
+        events.append((at, 0, "compaction", label, {"trigger": reason}))
     for at, count in _pruned(log).items():
         events.append((at, 1, "microcompaction", f"{count} old tool results cleared", {"cleared": count}))
     if log.revert is not None:
@@ -116,6 +120,9 @@ def _hidden(log: _Log, at: int, there: Sequence[Message], seen: View, gone: Rang
     """The sent entries that are not in their place. What belongs to no message stays."""
     in_place = set(seen.order) - set(seen.moved)
     out = Ranges.of((m.first, m.last + 1) for n, m in enumerate(there) if n not in in_place) | gone
+    checkpoint = max((seq for seq in log.checkpoints if seq <= at and seq not in gone), default=None)
+    if checkpoint is not None:
+        out |= Ranges.of([(0, checkpoint)])
     sent = [seq for seq in log.sent if seq <= at]
     return (out & Ranges.from_numbers(sent)).closed_over(sent) if out else out
 
@@ -175,6 +182,8 @@ def _log(links: Sequence[Link]) -> _Log:
                 counts=bool(facts.get("counts")),
             )
             log.messages.append(message)
+            if isinstance(facts.get("checkpoint"), str):
+                log.checkpoints[link.seq] = facts["checkpoint"]
             known[message.id] = message
             continue
         owner = known.get(link.native_parent or "")

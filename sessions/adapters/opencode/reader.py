@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from sessions.adapters.base import Line
-from sessions.adapters.opencode import tools
+from sessions.adapters.opencode import second, tools
 from sessions.adapters.opencode.parts import part_entry
 from sessions.adapters.opencode.said import Said
 from sessions.adapters.opencode.values import inside, moment, usage, words
@@ -61,8 +61,11 @@ class Reader:
     def _entry(self, record: dict[str, Any]) -> Entry:
         if isinstance(record.get("role"), str):
             return self._message(record)
+        if second.is_row(record):
+            self._said = second.said_by(record)
+            return second.row_entry(record, self._said)
         if isinstance(record.get("type"), str):
-            return part_entry(record, self._said)
+            return self._part(record)
         if self._said.call is not None and isinstance(record.get("status"), str):
             return self._result(record)
         if isinstance(record.get("cache"), dict) and "input" in record:
@@ -115,11 +118,20 @@ class Reader:
             link=link,
         )
 
+    def _part(self, part: Mapping[str, Any]) -> Entry:
+        owner = words(part.get("messageID"))
+        if owner is not None and self._said.id is not None and owner != self._said.id:
+            lost = part_entry(part, Said(id=owner, error="lost"))
+            return replace(lost, sent=False, opens_turn=False, problem="a part of a message that is not here")
+        return part_entry(second.as_part(part, self._said), self._said)
+
     def _result(self, state: Mapping[str, Any]) -> Entry:
         said = self._said
         assert said.call is not None
         part_id, call_id, tool = said.call
         said.call = None
+        if said.second:
+            state = second.as_state(state)
         when = inside(state, "time", "compacted")
         start, end = inside(state, "time", "start"), inside(state, "time", "end")
         known = state.get("status") in ("completed", "error", "running", "pending")

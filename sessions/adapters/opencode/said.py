@@ -17,7 +17,7 @@ class Said:
 
     `summary`: a compaction's. `error`: the name of what went wrong. `done`: names the request across copies, since a fork gets new ids
     and keeps times and figures. `block`: which step of the message; `opened`: a part of a person opened the turn. `call`: id, call id
-    and tool of the part whose state comes next.
+    and tool of the part whose state comes next. `second`: a row of the second store.
     """
 
     id: str | None = None
@@ -30,6 +30,7 @@ class Said:
     block: int = 0
     opened: bool = False
     call: tuple[str | None, str | None, str | None] | None = None
+    second: bool = False
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Said:
