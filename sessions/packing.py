@@ -15,7 +15,7 @@ else:
     from backports import zstd
 
 MAGIC = b"\x28\xb5\x2f\xfd"
-_WORTH = 400  # bytes below which compression costs more than it saves
+_WORTH = 2000  # bytes below which compression costs more time than the space it saves is worth; larger rows would leave their page
 _LEVEL = 1
 
 
