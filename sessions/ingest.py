@@ -24,8 +24,8 @@ from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
-from sessions.reading import read_chain
-from sessions.sourcebytes import content, digest_of_file, keep
+from sessions.reading import continues, read_chain
+from sessions.sourcebytes import LONGEST, content, digest_of_file, keep
 from sessions.store import clean
 
 log = logging.getLogger(__name__)
@@ -188,9 +188,12 @@ def _take_claimed(
         if same_start and taken.size == known.size and known.adapter_version == adapter.version:
             _unchanged(taken, known)
             return
-        if same_start and known.role == Source.Role.SESSION and not encoding:
-            _grow(file, adapter, known, taken, modified)
-            return
+        if known.role == Source.Role.SESSION and not encoding:
+            if claim.whole and _grow_document(file, adapter, known, taken, modified):
+                return
+            if same_start and not claim.whole:
+                _grow(file, adapter, known, taken, modified)
+                return
     base = _base(workspace, adapter, claim)
     session = _owner(workspace, adapter, claim) if claim.role == Source.Role.SIDECAR else None
     if patient and (
@@ -263,8 +266,29 @@ def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modifi
     file.seek(source.size)
     source.size, source.digest = keep(source, file, offset=source.size)
     source.modified_at = modified
-    if source.adapter_version == adapter.version:
-        added = read_chain(session, adapter, modified=modified)
+    _read_on(session, adapter, taken, anew="digests" in (source.state or {}))
+
+
+def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> bool:
+    """Read a document on, where it says what it said and more; False where it says something else now."""
+    session = Session.objects.select_for_update().get(source=source)
+    session.source = source
+    file.seek(0)
+    if taken.size > LONGEST or not continues(session, adapter, file.read()):
+        return False
+    source.chunks.all().delete()
+    file.seek(0)
+    source.size, source.digest = keep(source, file, offset=0)
+    taken.size = source.size
+    source.modified_at = modified
+    _read_on(session, adapter, taken, anew=False)
+    return True
+
+
+def _read_on(session: Session, adapter: Adapter, taken: Taken, *, anew: bool) -> None:
+    source = session.source
+    if source.adapter_version == adapter.version and not anew:
+        added = read_chain(session, adapter, modified=source.modified_at)
     else:
         source.adapter_version = adapter.version
         source.save()

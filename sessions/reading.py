@@ -1,23 +1,30 @@
-"""Reads a session's sources on from where reading stopped: lines to entries, in batches, into the database."""
+"""Reads a session's sources on from where reading stopped: records to entries, in batches, into the database.
+
+A log is read on from its last whole line. A document is read whole each time it changed, and only what differs is written: the records
+that were there keep their entries, the last few are read anew (an agent may still be writing them), and what came is added.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, F, Sum
 
-from sessions.adapters.base import Adapter, Line, Reader
+from sessions.adapters.base import HEAD, Adapter, Documents, Line, Reader
 from sessions.assembly import Assembly, Placed
-from sessions.entries import Entry, Facts, Kind
-from sessions.models import Session
+from sessions.entries import Entry, Facts, Kind, digest_of
+from sessions.models import Session, Source
 from sessions.models import Step as StepRow
 from sessions.sourcebytes import LONGEST, content, split
 from sessions.store import clean, clean_json, copy_entries, count_goals, figure, write_goals, write_steps
 
 _BATCH_ENTRIES = 2000
 _BATCH_BYTES = 8 << 20
+PROVISIONAL = 8  # last records of a document that are read anew when it grew: tools still come back to them
 
 
 class _Batch:
@@ -52,52 +59,201 @@ def read_chain(session: Session, adapter: Adapter, *, modified: datetime | None 
     """Read what is new of a session's own source (and, the first time, the sources before it in its chain); how many entries came.
 
     The caller holds the source's lock and a transaction. A last line without its end is read as far as it goes and read again when
-    the file has grown: until then its entry is provisional.
+    the file has grown: until then its entry is provisional, as are those of the last records of a document.
     """
     source = session.source
-    path = PurePath(source.path)
     batch = _Batch(session)
-    state: dict[str, Any] | None = source.state
-    dropped = 0
-    if state is None:
-        assembly = Assembly()
-        reader = adapter.reader(path)
-        malformed = 0
-        for link in session.chain.select_related("source").order_by("position"):
-            if link.source_id == source.pk:
-                continue
-            for line in split(content(link.source, until=link.until_offset)):
-                malformed += _take(assembly, reader, line, batch, link.source_id, copied=True)
-            batch.flush(link.source_id)
-        number = 0
+    documents = _documents(source, adapter)
+    going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
+    if source.state is None:
+        going.bases(session, batch)
+    dropped = going.take_back(session, source, document=documents is not None)
+    first = 0 if source.state is None else going.assembly.next_seq
+    if documents is not None:
+        going.document(list(_records(documents, source)), session, batch)
     else:
-        assembly = Assembly.from_state(state["assembly"])
-        reader = adapter.reader(path, state["reader"])
-        malformed = state["malformed"]
-        number = state["number"]
-        provisional = session.entries.filter(source_id=source.pk, byte_offset__gte=source.consumed)
-        if provisional.exists():
-            count_goals(session.pk, since=assembly.next_seq, sign=-1)
-            dropped, _ = provisional.delete()
-        session.steps.filter(n__gt=assembly.step).delete()
-        assembly.changed = {step.n: step for step in assembly.open_steps.values()}
-    first = 0 if state is None else assembly.next_seq
-    lasting: dict[str, Any] | None = None
-    for line in split(content(source, start=source.consumed), offset=source.consumed, number=number):
-        if not line.ended:
-            lasting = _state(assembly, reader, malformed, number)
-        malformed += _take(assembly, reader, line, batch, source.pk, copied=False)
-        if line.ended:
-            number = line.number
-            source.consumed = line.offset + line.length
+        going.lines(source, batch)
     batch.flush(source.pk)
-    source.state = lasting or _state(assembly, reader, malformed, number)
     source.save()
+    assembly = going.assembly
     write_steps(session.pk, assembly.take_changed())
     write_goals(session.pk, assembly.goals.take_changed(), since=first)
     _mark_counted_elsewhere(session)
-    _describe(session, reader.facts, assembly, malformed, batch, modified)
+    _describe(session, going.reader.facts, assembly, going.malformed, batch, modified)
     return batch.written - dropped
+
+
+def continues(session: Session, adapter: Adapter, data: bytes) -> bool:
+    """Whether `data`, a document, says what was read of the session's source, and more: else it is another revision.
+
+    A head may have changed (the time of the last change stands in it), and one of the last records may have grown or become whole.
+    """
+    source = session.source
+    state = source.state
+    if state is None or "digests" not in state or not isinstance(adapter, Documents):
+        return False
+    known, settled = state["digests"], state["settled"]
+    lines = list(adapter.documents(PurePath(source.path), data))
+    if len(lines) < len(known):
+        return False
+    changed = [n for n, was in enumerate(known) if _digest(lines[n]) != was]
+    if not changed:
+        return True
+    reader = adapter.reader(PurePath(source.path), state["reader"])
+    now = {n: reader.read(line) for n, line in enumerate(lines[: len(known)]) if n >= settled or n in changed}
+    names = ("seq", "kind", "sent", "step", "native_id", "byte_length")
+    stored = {row.seq: row for row in session.entries.filter(seq__in=changed).values_list(*names, named=True)}
+    for n in changed:
+        was, entry = stored.get(n), now[n]
+        if was is None:
+            return False
+        if was.kind == Kind.META and not was.sent and was.step is None and _idle(entry):
+            continue
+        grew = was.native_id is not None and entry.native_id == was.native_id and lines[n].length >= was.byte_length
+        if n < settled or not (grew or was.kind == Kind.MALFORMED):
+            return False
+    return True
+
+
+class _Going:
+    """A reader and an assembly on their way through a source."""
+
+    def __init__(self, assembly: Assembly, reader: Reader, malformed: int, number: int, known: list[str]) -> None:
+        self.assembly = assembly
+        self.reader = reader
+        self.malformed = malformed
+        self.number = number
+        self.known = known  # digests of a document's records that are read for good
+
+    @classmethod
+    def begun(cls, session: Session, adapter: Adapter) -> _Going:
+        return cls(Assembly(), adapter.reader(PurePath(session.source.path)), 0, 0, [])
+
+    @classmethod
+    def on(cls, state: dict[str, Any], source: Source, adapter: Adapter) -> _Going:
+        reader = adapter.reader(PurePath(source.path), state["reader"])
+        assembly = Assembly.from_state(state["assembly"])
+        return cls(
+            assembly,
+            reader,
+            state["malformed"],
+            state["number"],
+            list(state.get("digests", ())[: state.get("settled", 0)]),
+        )
+
+    def bases(self, session: Session, batch: _Batch) -> None:
+        """Read the sources before the session's own."""
+        for link in session.chain.select_related("source").order_by("position"):
+            if link.source_id == session.source_id:
+                continue
+            for line in split(content(link.source, until=link.until_offset)):
+                self.malformed += _take(self.assembly, self.reader, line, batch, link.source_id, copied=True)
+            batch.flush(link.source_id)
+
+    def take_back(self, session: Session, source: Source, *, document: bool) -> int:
+        """Forget what was provisional; how many entries that were."""
+        if source.state is None:
+            return 0
+        dropped = 0
+        behind = session.entries.filter(source_id=source.pk)
+        provisional = (
+            behind.filter(seq__gte=self.assembly.next_seq)
+            if document
+            else behind.filter(byte_offset__gte=source.consumed)
+        )
+        if provisional.exists():
+            count_goals(session.pk, since=self.assembly.next_seq, sign=-1)
+            dropped, _ = provisional.delete()
+        session.steps.filter(n__gt=self.assembly.step).delete()
+        self.assembly.changed = {step.n: step for step in self.assembly.open_steps.values()}
+        return dropped
+
+    def lines(self, source: Source, batch: _Batch) -> None:
+        """Read a log on."""
+        lasting: dict[str, Any] | None = None
+        for line in split(content(source, start=source.consumed), offset=source.consumed, number=self.number):
+            if not line.ended:
+                lasting = self.state()
+            self.malformed += _take(self.assembly, self.reader, line, batch, source.pk, copied=False)
+            if line.ended:
+                self.number = line.number
+                source.consumed = line.offset + line.length
+        source.state = lasting or self.state()
+
+    def document(self, lines: list[Line], session: Session, batch: _Batch) -> None:
+        """Read the records of a document that are not known yet, and put in place what moved or changed of the others."""
+        source = session.source
+        digests = [_digest(line) for line in lines]
+        settled = max(len(self.known), len(lines) - PROVISIONAL)
+        self._put_in_place(lines, digests, session)
+        lasting = self.state()
+        for n in range(len(self.known), len(lines)):
+            if n == settled:
+                lasting = self.state()
+            self.malformed += _take(self.assembly, self.reader, lines[n], batch, source.pk, copied=False)
+        if settled == len(lines):
+            lasting = self.state()
+        source.consumed = source.size
+        source.state = {**lasting, "digests": digests, "settled": settled}
+
+    def _put_in_place(self, lines: list[Line], digests: list[str], session: Session) -> None:
+        """A changed head is written over; entries whose records moved in the source point there."""
+        offset_of = self.assembly.next_seq - len(self.known)
+        for n, was in enumerate(self.known):
+            if digests[n] == was:
+                continue
+            entry = self.reader.read(lines[n])
+            session.entries.filter(seq=n + offset_of).delete()
+            placed = Placed(
+                n + offset_of,
+                entry,
+                None,
+                None,
+                None,
+                lines[n].offset,
+                lines[n].length,
+                copied=False,
+                digest=digest_of(entry.role, entry.parts),
+            )
+            copy_entries(session.pk, session.source_id, [placed])
+        moved: dict[tuple[int, int], list[int]] = {}
+        spans = session.entries.filter(source_id=session.source_id, seq__lt=self.assembly.next_seq)
+        for seq, offset, length in spans.values_list("seq", "byte_offset", "byte_length"):
+            line = lines[seq - offset_of]
+            if (line.offset, line.length) != (offset, length):
+                moved.setdefault((line.offset - offset, line.length - length), []).append(seq)
+        for (by, longer), seqs in moved.items():
+            session.entries.filter(seq__in=seqs).update(
+                byte_offset=F("byte_offset") + by, byte_length=F("byte_length") + longer
+            )
+
+    def state(self) -> dict[str, Any]:
+        return _state(self.assembly, self.reader, self.malformed, self.number)
+
+
+def _documents(source: Source, adapter: Adapter) -> Documents | None:
+    """The adapter, where the source is one document."""
+    if not isinstance(adapter, Documents):
+        return None
+    head = b"".join(content(source, until=HEAD))
+    claim = adapter.claim(PurePath(source.path.removesuffix(".zst") if source.encoding else source.path), head)
+    return adapter if claim is not None and claim.whole else None
+
+
+def _records(documents: Documents, source: Source) -> Iterator[Line]:
+    if source.size > LONGEST:
+        return iter([Line(0, b"", True, 1, beyond=source.size - 1)])
+    return documents.documents(PurePath(source.path), b"".join(content(source)))
+
+
+def _digest(line: Line) -> str:
+    return hashlib.blake2b(line.raw, digest_size=8).hexdigest()
+
+
+def _idle(entry: Entry) -> bool:
+    """Whether an entry is of no account but what it says."""
+    counted = entry.step_key is not None or entry.goals is not None or entry.opens_turn
+    return entry.kind is Kind.META and not entry.sent and not counted
 
 
 def _take(assembly: Assembly, reader: Reader, line: Line, batch: _Batch, source_id: int, *, copied: bool) -> int:

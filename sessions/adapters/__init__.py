@@ -15,6 +15,7 @@ ENTRY_POINTS = "palimpsest.adapters"
 BUILT_IN = {
     "claude-code": "sessions.adapters.claude_code:ADAPTER",
     "codex": "sessions.adapters.codex:ADAPTER",
+    "gemini-cli": "sessions.adapters.gemini_cli:ADAPTER",
 }
 
 

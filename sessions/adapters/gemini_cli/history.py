@@ -210,4 +210,3 @@ def _masked_part(part: Part, body: Body, parts_of: PartsOf) -> Part:
     }
     other = found.get(part.call_id)
     return part if other is None else dataclasses.replace(part, text=other.text, meta=other.meta)
-

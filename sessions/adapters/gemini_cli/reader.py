@@ -105,7 +105,9 @@ class GeminiReader:
             return self._header(record)
         if isinstance(record.get("sessionId"), str) and "startTime" in record and "projectHash" not in record:
             # The agent itself does not read such a file, and deletes it.
-            return dataclasses.replace(self._header({**record, "messages": None}), problem="a head without a project hash")
+            return dataclasses.replace(
+                self._header({**record, "messages": None}), problem="a head without a project hash"
+            )
         if self._document and isinstance(record.get("role"), str) and isinstance(record.get("parts"), list):
             return self._content(record)
         return Entry(Kind.OTHER, parts=(Part(PartKind.OTHER, text_of(record)),))
@@ -360,13 +362,14 @@ class GeminiReader:
                 self._number += 1
                 name = f"unnamed-{self._number}"
                 self._unnamed.setdefault(part.tool or "", []).append(name)
-                part = dataclasses.replace(part, call_id=name)
+                out.append(dataclasses.replace(part, call_id=name))
             elif part.call_id is None and part.kind is PartKind.TOOL_RESULT:
                 waiting = self._unnamed.get(part.tool or "", [])
                 self._number += 1
                 name = waiting.pop(0) if waiting else f"unnamed-{self._number}"
-                part = dataclasses.replace(part, call_id=name)
-            out.append(part)
+                out.append(dataclasses.replace(part, call_id=name))
+            else:
+                out.append(part)
         return out
 
 
@@ -395,4 +398,3 @@ def _malformed(raw: bytes, problem: str) -> Entry:
     return Entry(
         Kind.MALFORMED, parts=(Part(PartKind.OTHER, text),) if text.strip("\x00 \t\r\n") else (), problem=problem
     )
-
