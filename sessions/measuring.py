@@ -16,12 +16,13 @@ from sessions.models import Version
 from sessions.ranges import Ranges
 
 _SIZES = ", ".join((*TERMS, "images", "documents"))
+# Names of columns alone are put into these; everything else is a parameter.
 _ENTRIES = (
-    f"SELECT {_SIZES} FROM agent_sessions_entry WHERE session_id = %s AND sent"
+    f"SELECT {_SIZES} FROM agent_sessions_entry WHERE session_id = %s AND sent"  # noqa: S608
     " AND NOT (%s::int4multirange @> seq) AND NOT (%s::int4multirange @> seq)"
 )
 _BODIES = (
-    f"SELECT {_SIZES} FROM agent_sessions_insertion WHERE version_id = %s"
+    f"SELECT {_SIZES} FROM agent_sessions_insertion WHERE version_id = %s"  # noqa: S608
     " AND (replaces IS NULL OR NOT (%s::int4multirange @> replaces))"
 )
 

@@ -6,9 +6,11 @@ thresholds. Nothing here guesses: where a figure is not known, what depends on i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class Name(StrEnum):
@@ -21,10 +23,11 @@ class Name(StrEnum):
     BLOCK = "block"  # it refuses to send
     INPUT_LIMIT = "input_limit"  # the most a prompt may hold
     TOTAL = "total"  # prompt and output together
+    MANUAL = "manual"  # it compacts only when it is told to, and from here on
 
 
 class Measure(StrEnum):
-    """What is held against a threshold."""
+    """What is held against a threshold. What of a context counts, the rule says (`Rule.holds`)."""
 
     CONTEXT = "context"  # the last prompt, its output, and what came after it
     TOOL_OUTPUT = "tool_output"  # results of tools that masking could take
@@ -52,12 +55,16 @@ class Settings:
     percent: int | None = None  # of the effective window (Claude Code)
     limit: int | None = None  # tokens at which to compact (Codex)
     max_output: int | None = None  # in place of O
+    prefill: int | None = None  # tokens of the first prompt of a window, which one of Codex's scopes leaves out
     automatic: bool | None = None  # whether compaction happens by itself; None: the session does not say, taken as yes
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One limit. `formula` in the letters C, I, O, R, E; `acts`: whether the rule does something there, or the number only informs."""
+    """One limit. `formula` in the letters C, I, O, R, E; `acts`: whether the rule does something there, or the number only informs.
+
+    `strict`: it is reached by one token more, not by as many.
+    """
 
     name: Name
     tokens: int
@@ -65,6 +72,28 @@ class Threshold:
     measure: Measure = Measure.CONTEXT
     acts: bool = True
     source: str = ""
+    strict: bool = False
+
+    def reached(self, used: int) -> bool:
+        return used > self.tokens if self.strict else used >= self.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a compaction finds, for a rule to say what it leaves: all in tokens.
+
+    `prefix`: the fixed beginning (system prompt, tool schemas, memory) with the first message; `context`: all there is; `usable`: what
+    the window holds before compaction (None: not known); `prompts`: of the person's messages so far, newest last.
+    """
+
+    prefix: int
+    context: int
+    usable: int | None = None
+    prompts: Sequence[int] = ()
+
+    @property
+    def history(self) -> int:
+        return max(0, self.context - self.prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +111,17 @@ type Show = Callable[[Limits, int | None, int | None], Screen | None]
 """Of limits, prompt and context (prompt and output) of the last step."""
 
 
+SUMMARY = 3_000
+"""Tokens of a summary where a rule does not say how long it gets: an assumption, said wherever it is used."""
+
+type Left = Callable[[Held], int]
+"""Tokens that stay behind the prefix once a rule has compacted."""
+
+
+def summary_alone(held: Held) -> int:
+    return SUMMARY
+
+
 def _blank(limits: Limits, prompt: int | None, context: int | None) -> Screen | None:
     return None
 
@@ -94,8 +134,11 @@ def _as_it_is(window: int, agent_version: str | None) -> int:
 class Rule:
     """One agent's arithmetic in one era.
 
-    `counts`: what it holds against its thresholds, in words; `meter`: the id of the meter by which it estimates what no usage says
-    yet; `recorded`: what the C of a window recorded in the session is (some agents record what is left of it).
+    `counts`: what it holds against its thresholds, in words; `holds`: whether that is the whole context or the last prompt alone;
+    `meter`: the id of the meter by which it estimates what no usage says yet; `recorded`: what the C of a window recorded in the
+    session is (some agents record what is left of it). `since`, `until`: versions of the agent that go by it, the second not among
+    them (None: no bound). `bound`: whether its thresholds hang on C. `protects`: tokens of the newest tool results that masking
+    leaves alone. `left`, `leaves`: what a compaction leaves behind, as tokens and in words.
     """
 
     id: str
@@ -108,6 +151,20 @@ class Rule:
     draw: Draw
     show: Show = _blank
     recorded: Callable[[int, str | None], int] = _as_it_is
+    holds: Literal["context", "prompt"] = "context"
+    since: tuple[int, ...] | None = None
+    until: tuple[int, ...] | None = None
+    bound: bool = True
+    protects: int | None = None
+    left: Left = summary_alone
+    leaves: str = f"a summary of {SUMMARY:,} tokens (assumed)"
+
+    def fits(self, version: str | None) -> bool:
+        """Whether the agent went by this rule at `version`; of a version that is not known, only where the rule has no end."""
+        numbers = numbers_of(version)
+        if numbers is None:
+            return self.until is None
+        return (self.since is None or numbers >= self.since) and (self.until is None or numbers < self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +205,17 @@ class Window:
 
 def window(rule: Rule, limits: Limits, settings: Settings = Settings()) -> Window:
     """The window of a model by a rule."""
-    if limits.context is None:
+    if limits.context is None and rule.bound:
         model = f"the window of {limits.model!r} is not known" if limits.model else "the session names no model"
         return Window(rule, limits, settings, (), f"No thresholds: {model}, and the session records none.")
     drawn = [one for one in rule.draw(limits, settings) if one.tokens > 0]
     return Window(rule, limits, settings, tuple(sorted(drawn, key=lambda one: one.tokens)))
+
+
+def numbers_of(version: str | None) -> tuple[int, ...] | None:
+    """The numbers a version begins with: (0, 61, 0) of "0.61.0-nightly"; None where it has none."""
+    found = re.match(r"v?(\d+(?:\.\d+)*)", version or "")
+    return None if found is None else tuple(int(part) for part in found[1].split("."))
 
 
 def shown_percent(part: int, whole: int) -> int:

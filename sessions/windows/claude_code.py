@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessions.windows.base import Limits, Name, Rule, Screen, Settings, Threshold, shown_percent
+from sessions.windows.base import (
+    SUMMARY,
+    Draw,
+    Held,
+    Limits,
+    Name,
+    Rule,
+    Screen,
+    Settings,
+    Threshold,
+    shown_percent,
+)
 
 _SUMMARY = 20_000  # output kept free for writing a summary
 _BUFFER = 13_000
 _WARNING = 20_000
 _BLOCK = 3_000
 _GROWTH = 15_000  # results expected of the next round
+_FILES = 5 * 5_000  # files it reads again after a compaction
 
 
 def _reserve(limits: Limits, settings: Settings) -> int:
@@ -31,7 +43,7 @@ def tiered_buffer(effective: int) -> int:
     return 30_000 if effective >= 400_000 else _BUFFER
 
 
-def _draw(limits: Limits, settings: Settings, *, tiered: bool) -> Sequence[Threshold]:
+def _draw(limits: Limits, settings: Settings, *, tiered: bool = False, ahead: bool = False) -> Sequence[Threshold]:
     assert limits.context is not None
     effective = _effective(limits, settings)
     reserve = (
@@ -56,8 +68,9 @@ def _draw(limits: Limits, settings: Settings, *, tiered: bool) -> Sequence[Thres
             Name.PREDICTIVE,
             effective - _reserve(limits, settings) - _GROWTH,
             f"E − {reserve} − 15,000",
-            acts=tiered and not off,
+            acts=ahead and not off,
             source=community,
+            strict=True,
         ),
         Threshold(Name.BLOCK, effective - _BLOCK, "E − 3,000"),
         Threshold(Name.INPUT_LIMIT, effective, f"E = C − {reserve}"),
@@ -80,30 +93,69 @@ def _show(limits: Limits, prompt: int | None, context: int | None) -> Screen | N
     )
 
 
+def _draw_without_reserve(limits: Limits, settings: Settings) -> Sequence[Threshold]:
+    """The same steps with E = C: what follows where the summary's reserve is left out."""
+    assert limits.context is not None
+    drawn = [Threshold(Name.TOTAL, limits.context, "C", acts=False)]
+    if settings.automatic is not False:
+        drawn.append(Threshold(Name.COMPACTION, limits.context - _BUFFER, "C − 13,000"))
+    return drawn
+
+
+def _left(held: Held) -> int:
+    return SUMMARY + min(_FILES, held.history)
+
+
 _COUNTS = "the last prompt (fresh and cached), its output, and a rough estimate of the messages after it"
+_LEAVES = f"a summary of {SUMMARY:,} tokens (assumed) and up to five files of 5,000 tokens that it reads again"
 
-CURRENT = Rule(
-    id="claude-code-2.1",
-    agent="claude-code",
-    label="Claude Code 2.1",
-    source="write-ups of Claude Code 2.1; its documentation names the percentage override alone",
-    date="2026-10",
-    counts=_COUNTS,
-    meter="claude-rough",
-    draw=lambda limits, settings: _draw(limits, settings, tiered=False),
-    show=_show,
+
+def _rule(name: str, label: str, source: str, date: str, draw: Draw) -> Rule:
+    return Rule(
+        id=name,
+        agent="claude-code",
+        label=label,
+        source=source,
+        date=date,
+        counts=_COUNTS,
+        meter="claude-rough",
+        draw=draw,
+        show=_show,
+        left=_left,
+        leaves=_LEAVES,
+    )
+
+
+CURRENT = _rule(
+    "claude-code-2.1",
+    "Claude Code 2.1",
+    "write-ups of Claude Code 2.1; its documentation names the percentage override alone",
+    "2026-10",
+    _draw,
 )
 
-PREDICTIVE = Rule(
-    id="claude-code-2.1-predictive",
-    agent="claude-code",
-    label="Claude Code 2.1, predictive",
-    source="community reading of the program: compacts ahead, and keeps a larger buffer in large windows",
-    date="2026-10",
-    counts=_COUNTS,
-    meter="claude-rough",
-    draw=lambda limits, settings: _draw(limits, settings, tiered=True),
-    show=_show,
+PREDICTIVE = _rule(
+    "claude-code-2.1-predictive",
+    "Claude Code 2.1, predictive",
+    "community reading of the program: compacts ahead, and keeps a larger buffer in large windows",
+    "2026-10",
+    lambda limits, settings: _draw(limits, settings, tiered=True, ahead=True),
 )
 
-RULES = (CURRENT, PREDICTIVE)
+TIERED = _rule(
+    "claude-code-2.1-tiered",
+    "Claude Code 2.1, tiered buffer",
+    "community reading of the program: keeps a larger buffer in large windows",
+    "2026-10",
+    lambda limits, settings: _draw(limits, settings, tiered=True),
+)
+
+SEED = _rule(
+    "claude-code-187k",
+    "Claude Code, 187K of 200K",
+    "a comparison of agents' compaction, 2026: the window less 13,000, without the summary's reserve; write-ups say 167K",
+    "2026",
+    _draw_without_reserve,
+)
+
+RULES = (CURRENT, PREDICTIVE, TIERED, SEED)

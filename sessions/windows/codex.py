@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from sessions.windows.base import Limits, Name, Rule, Screen, Settings, Threshold, shown_percent
+from sessions.windows.base import (
+    SUMMARY,
+    Held,
+    Limits,
+    Name,
+    Rule,
+    Screen,
+    Settings,
+    Threshold,
+    numbers_of,
+    shown_percent,
+)
 
 _BASELINE = 12_000  # tokens of fixed prompt that its screen leaves out of both sides
+_MESSAGES = 20_000  # tokens of the person's messages that a compaction keeps
 _EFFECTIVE_SINCE = (0, 48)  # from here on what is recorded is the effective window, 95 % of C
 
 
@@ -22,6 +34,22 @@ def _draw(limits: Limits, settings: Settings) -> Sequence[Threshold]:
     ]
     if settings.automatic is not False:
         drawn.append(Threshold(Name.COMPACTION, automatic, formula))
+    return drawn
+
+
+def _draw_after_prefix(limits: Limits, settings: Settings) -> Sequence[Threshold]:
+    """The scope that leaves the first prompt of a window out of what it counts; the hard limit holds as ever."""
+    drawn = list(_draw(limits, settings))
+    found = next((one for one in drawn if one.name is Name.COMPACTION), None)
+    if found is not None and limits.context is not None:
+        drawn.remove(found)
+        hard = limits.context * 95 // 100
+        if settings.prefill is None:
+            drawn.append(Threshold(Name.COMPACTION, hard, "C × 95/100 (the first prompt is not known)"))
+        else:
+            moved = found.tokens + settings.prefill
+            formula = f"{found.formula} + the first prompt" if moved < hard else "C × 95/100"
+            drawn.append(Threshold(Name.COMPACTION, min(moved, hard), formula))
     return drawn
 
 
@@ -47,10 +75,17 @@ def _show(limits: Limits, prompt: int | None, context: int | None) -> Screen | N
 
 def _total(recorded: int, version: str | None) -> int:
     """C of a window as a session records it: 258,400 is what 95 % of 272,000 leave."""
-    numbers = re.match(r"(\d+)\.(\d+)", version or "")
-    if numbers is not None and (int(numbers[1]), int(numbers[2])) < _EFFECTIVE_SINCE:
+    numbers = numbers_of(version)
+    if numbers is not None and numbers < _EFFECTIVE_SINCE:
         return recorded
     return -(-recorded * 100 // 95)
+
+
+_LEAVES = f"the newest messages of the person, up to 20,000 tokens, and a summary of {SUMMARY:,} tokens (assumed)"
+
+
+def _left(held: Held) -> int:
+    return SUMMARY + min(_MESSAGES, sum(held.prompts))
 
 
 CURRENT = Rule(
@@ -64,6 +99,17 @@ CURRENT = Rule(
     draw=_draw,
     show=_show,
     recorded=_total,
+    left=_left,
+    leaves=_LEAVES,
 )
 
-RULES = (CURRENT,)
+AFTER_PREFIX = replace(
+    CURRENT,
+    id="codex-0.148-body-after-prefix",
+    label="Codex 0.148, without the first prompt",
+    source="Codex's own source, August 2026: the scope body_after_prefix",
+    counts="the last answer's total less the window's first prompt, and an estimate of the items after it",
+    draw=_draw_after_prefix,
+)
+
+RULES = (CURRENT, AFTER_PREFIX)

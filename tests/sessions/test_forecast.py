@@ -96,3 +96,31 @@ def test_a_window_of_which_little_is_usable_is_said():
     small = window(rules()["claude-code-2.1"], Limits("m", 40_000, None, 64_000))
     assert small.compaction == 7_000
     assert "Only 7,000 of 40,000 tokens are usable before compaction." in forecast(small, 0).notes
+
+
+def test_a_strict_threshold_is_reached_by_one_token_more():
+    jcli = window(rules()["j-cli-12.9"], Limits(None, None))
+    assert forecast(jcli, 204_800).reason == "204,800 ≤ 204,800 (compaction: 256 × 800)"
+    assert forecast(jcli, 204_801).state is State.COMPACTS
+
+
+def test_an_agent_that_compacts_only_when_told_to_says_so():
+    said = forecast(window(rules()["universal-ai-client"], Limits(None, None)), 5_000)
+    assert (said.state, said.sentence) == (
+        State.SENT,
+        "Sent as is: UniversalAIClient compacts only when it is told to.",
+    )
+
+
+def test_a_compaction_beyond_the_window_is_said():
+    said = forecast(window(rules()["j-cli-12.9"], Limits("m", 128_000)), 10_000)
+    assert any("lies beyond the window of 128,000" in note for note in said.notes)
+
+
+def test_opencode_shows_70_percent_where_its_runtime_compacts():
+    found = window(rules()["opencode-1.18"], Limits("m", 500_000, 372_000, 128_000))
+    shown = found.rule.show(found.limits, 320_000, 352_000)
+    assert shown is not None
+    assert shown.text == "70%"
+    assert forecast(found, 352_000).state is State.COMPACTS
+    assert forecast(found, 351_999).state is State.SENT
