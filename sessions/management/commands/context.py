@@ -8,7 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from sessions.answers import context_of
+from sessions.findings import fills_of
 from sessions.management.base import SessionCommand, figures, first_line
+from sessions.moments import at_step, at_version, moment_of
 
 
 class Command(SessionCommand):
@@ -25,11 +27,22 @@ class Command(SessionCommand):
             "--version", type=int, metavar="V", dest="at_version", help="at this version instead of the head"
         )
         which.add_argument("--step", type=int, metavar="N", help="as it was sent at this step")
+        parser.add_argument(
+            "--by-kind", action="store_true", help="what fills it, by kind and tool, and its biggest entries"
+        )
 
     def act(self, options: dict[str, Any]) -> Any:
-        return context_of(self.session(options), version=options["at_version"], step=options["step"])
+        session, version, step = self.session(options), options["at_version"], options["step"]
+        if not options["by_kind"]:
+            return context_of(session, version=version, step=step)
+        if step is not None:
+            return fills_of(session, at_step(session, step))
+        return fills_of(session, moment_of(session) if version is None else at_version(session, version))
 
     def tell(self, value: Any) -> None:
+        if "by_kind" in value:
+            self.tell_kinds(value)
+            return
         where = f"step {value['step']}, v{value['version']}" if value["step"] is not None else f"v{value['version']}"
         gauge = value["gauge"]
         self.stdout.write(
@@ -49,3 +62,26 @@ class Command(SessionCommand):
             of = "" if number["of"] is None else f" of {number['of']:,}"
             self.stdout.write(f"{number['label']:<34} {figures(number['tokens'])}{of}  ({number['whose']})")
         self.stdout.write(f"{gauge['forecast']['sentence']} {gauge['forecast']['reason']}")
+
+    def tell_kinds(self, value: Any) -> None:
+        where = f"step {value['step']}, v{value['version']}" if value["step"] is not None else f"v{value['version']}"
+        self.stdout.write(f"{value['tokens']:,} tokens ({value['meter']}) in {value['items']:,} items at {where}.")
+        if value["recorded"] is not None:
+            self.stdout.write(f"The agent's own count: {value['recorded']['tokens']:,} ({value['recorded']['whose']}).")
+        for row in value["by_kind"]:
+            self.stdout.write(
+                f"{row['label']:<20} {row['tokens']:>10,}  {row['share']:>6.1%}  {row['entries']:,} items"
+            )
+        if value["tool_results"]:
+            self.stdout.write("\nTool results")
+        for row in value["tool_results"]:
+            self.stdout.write(
+                f"{row['label']:<20} {row['tokens']:>10,}  {row['share']:>6.1%}  {row['entries']:,} items"
+            )
+        if value["biggest"]:
+            self.stdout.write("\nBiggest entries")
+        for row in value["biggest"]:
+            name = row["tool"] or row["kind"].replace("_", " ")
+            self.stdout.write(
+                f"{row['key']:>8} {row['tokens']:>10,}  {row['share']:>6.1%}  {name}: {first_line(row['words'], 70)}"
+            )
