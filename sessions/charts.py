@@ -1,4 +1,4 @@
-"""Figures as geometry: the context meter, the sparkline of a list, the strip map, the series of the token chart. Pure.
+"""Figures as geometry: the context meter, the sparkline of a list, the strip map. Pure. The token chart is `tokenchart`.
 
 Templates draw these numbers as SVG attributes; no style is written inline. Horizontal places are per cent of the whole width, so that
 a drawing is as wide as its column and its text keeps its size.
@@ -6,10 +6,8 @@ a drawing is as wide as its column and its text keeps its size.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from sessions.ranges import Ranges
 
@@ -258,145 +256,3 @@ def _merged(marks: Sequence[Mark]) -> list[Mark]:
         else:
             out.append(mark)
     return out
-
-
-# -- the token chart --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One step, or the largest of several. None: the agent records no figure."""
-
-    n: int
-    turn: int | None
-    seq: int
-    cached: int
-    fresh: int
-    output: int
-    estimated: bool = False
-    steps: int = 1
-
-    @property
-    def total(self) -> int:
-        return self.cached + self.fresh + self.output
-
-
-def bars(rows: Sequence[tuple[Any, ...]]) -> tuple[list[Bar], int]:
-    """Bars of `queries.series` rows that have usage, and how many steps stand in one bar at most.
-
-    Merged, a bar shows the step with the largest context of its stretch: what nearly overflowed must not average away.
-    """
-    out: list[Bar] = []
-    for n, turn, seq, _model, _at, fresh, cache_read, cache_write, output, total, estimated, _copied in rows:
-        if fresh is None and cache_read is None and cache_write is None and total is None:
-            continue
-        cached = cache_read or 0
-        new = (fresh or 0) + (cache_write or 0)
-        if total is not None and fresh is None and cache_read is None:
-            new = max(0, total - (output or 0))
-        out.append(Bar(n, turn, seq, cached, new, output or 0, estimated))
-    each = -(-len(out) // MERGED) if len(out) > MERGED else 1
-    if each == 1:
-        return out, 1
-    merged: list[Bar] = []
-    for at in range(0, len(out), each):
-        group = out[at : at + each]
-        top = max(group, key=lambda bar: bar.total)
-        merged.append(
-            Bar(
-                top.n, top.turn, top.seq, top.cached, top.fresh, top.output, any(b.estimated for b in group), len(group)
-            )
-        )
-    return merged, each
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A compaction in the chart: between the bars `at - 1` and `at`. Tokens of the prompt before and after."""
-
-    number: int
-    at: int
-    label: str
-    version: int
-    seq: int
-    before: int | None
-    after: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Rolled:
-    """Bars `first` to `last` that were rolled back or left."""
-
-    first: int
-    last: int
-    label: str
-
-
-@dataclass(slots=True)
-class Chart:
-    bars: list[Bar]
-    each: int
-    steps: int
-    turns: list[tuple[int, int, int]]
-    flags: list[Flag] = field(default_factory=list)
-    rolled: list[Rolled] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Columns, as the script of the chart takes them; places are indexes of bars."""
-        return {
-            "n": [bar.n for bar in self.bars],
-            "turn": [bar.turn for bar in self.bars],
-            "seq": [bar.seq for bar in self.bars],
-            "cached": [bar.cached for bar in self.bars],
-            "fresh": [bar.fresh for bar in self.bars],
-            "output": [bar.output for bar in self.bars],
-            "estimated": [n for n, bar in enumerate(self.bars) if bar.estimated],
-            "each": self.each,
-            "steps": self.steps,
-            "turns": self.turns,
-            "flags": [
-                {
-                    "number": f.number,
-                    "at": f.at,
-                    "label": f.label,
-                    "version": f.version,
-                    "seq": f.seq,
-                    "before": f.before,
-                    "after": f.after,
-                }
-                for f in self.flags
-            ],
-            "rolled": [{"first": r.first, "last": r.last, "label": r.label} for r in self.rolled],
-        }
-
-
-def chart(
-    rows: Sequence[tuple[Any, ...]],
-    compactions: Sequence[tuple[int, str, int, int | None, int | None]],
-    gone: Sequence[tuple[int, int, str]],
-) -> Chart:
-    """`compactions`: version, label, the last entry before it, and tokens before and after where the record says them; `gone`: first
-    and last entry of what was rolled back, with its label.
-    """
-    drawn, each = bars(rows)
-    seqs = [bar.seq for bar in drawn]
-    flags: list[Flag] = []
-    for number, (version, label, at_seq, said_before, said_after) in enumerate(compactions, start=1):
-        at = bisect_right(seqs, at_seq)
-        before = drawn[at - 1].total if said_before is None and at > 0 else said_before
-        after = drawn[at].cached + drawn[at].fresh if said_after is None and at < len(drawn) else said_after
-        flags.append(Flag(number, at, label, version, at_seq, before, after))
-    rolled: list[Rolled] = []
-    for start, stop, label in gone:
-        first, last = bisect_right(seqs, start - 1), bisect_right(seqs, stop) - 1
-        if first <= last:
-            rolled.append(Rolled(first, last, label))
-    turns: list[tuple[int, int, int]] = []
-    for at, bar in enumerate(drawn):
-        if bar.turn is None:
-            continue
-        if turns and turns[-1][0] == bar.turn:
-            turns[-1] = (bar.turn, turns[-1][1], at)
-        else:
-            turns.append((bar.turn, at, at))
-    return Chart(drawn, each, len(rows), turns, flags, rolled)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from sessions import charts as figures
 from sessions import queries
-from sessions.gauge import gauge, window_of
-from sessions.ghosts import BRANCHES, FOLDS, ROLLBACKS, band_of
+from sessions.gauge import gauge
+from sessions.ghosts import band_of
 from sessions.http import Request, may_operate
 from sessions.lines import line_of, parts_of, with_parts
 from sessions.meters import meters
@@ -16,13 +15,7 @@ from sessions.models import Entry, Session, Version
 from sessions.packing import unpack
 from sessions.queries import STATUSES, Reading
 from sessions.store import sizes_of
-from sessions.windows import Threshold, Window
-
-SHOWN_THRESHOLDS = ("compaction", "block", "input_limit", "total")
-THRESHOLD_WORDS = {
-    "compaction": "compaction", "block": "hard block", "input_limit": "input limit", "total": "total window", "masking": "masking",
-    "warning": "warning", "predictive": "compaction ahead of need",
-}  # fmt: skip
+from sessions.whatif import THRESHOLD_WORDS, is_shown, limit_source
 
 
 def meter(seen: Reading) -> dict[str, Any]:
@@ -43,8 +36,8 @@ def meter(seen: Reading) -> dict[str, Any]:
     limits: list[tuple[str, str, str, int]] = []
     if window is not None:
         for one in window.thresholds:
-            if _shown(one):
-                rule = _limit_source(window.limits.source) if one.name.value == "total" else one.formula
+            if is_shown(one):
+                rule = limit_source(window.limits.source) if one.name.value == "total" else one.formula
                 if one.name.value == "compaction":
                     rule = f"{window.rule.label}: {rule}"
                 limits.append((one.name.value, THRESHOLD_WORDS[one.name.value], rule, one.tokens))
@@ -61,11 +54,6 @@ def meter(seen: Reading) -> dict[str, Any]:
         else [],
         "numbers": {one.key: one for one in said.numbers},
     }
-
-
-def _limit_source(source: str) -> str:
-    """Whose word a window's size is, short enough for the bar; the list under it has the source in full."""
-    return "recorded in the session" if "recorded" in source else "model catalogue"
 
 
 def goals(session: Session, *, after: str | None = None, before: str | None = None) -> dict[str, Any]:
@@ -132,53 +120,6 @@ def _node(version: Version, now: Version | None, *, off: bool) -> str:
     if version.origin in (Version.Origin.NATIVE, Version.Origin.RECORDED):
         return "native"
     return "undone" if off else "made"
-
-
-def chart(seen: Reading) -> dict[str, Any]:
-    """The series of the token chart with its flags, turns and thresholds."""
-    session = seen.session
-    compactions: list[tuple[int, str, int, int | None, int | None]] = []
-    for version in seen.chain:
-        if version.kind in FOLDS or version.origin == Version.Origin.RUN:
-            facts = version.facts
-            compactions.append(
-                (
-                    version.n,
-                    version.label,
-                    version.at_seq,
-                    _fact(facts, "preTokens", "tokens_before"),
-                    _fact(facts, "postTokens", "tokens_after"),
-                )
-            )
-    gone = [
-        (band.start, band.stop, "Rolled back" if band.maker.kind in ROLLBACKS else "Branch not taken")
-        for band in seen.bands
-        if band.maker.kind in ROLLBACKS | BRANCHES
-    ]
-    drawn = figures.chart(queries.series(session), compactions, gone).to_json()
-    window = window_of(session, queries.last_step(session))
-    drawn["thresholds"] = [] if window is None else [_limit(window, one) for one in window.thresholds if _shown(one)]
-    return drawn
-
-
-def _shown(one: Threshold) -> bool:
-    return one.name.value in SHOWN_THRESHOLDS and one.measure.value == "context"
-
-
-def _limit(window: Window, one: Threshold) -> dict[str, Any]:
-    """A threshold for the chart: what it is, how much, whose rule and by which formula."""
-    whose = _limit_source(window.limits.source) if one.name.value == "total" else window.rule.label
-    return {
-        "name": one.name.value,
-        "label": THRESHOLD_WORDS[one.name.value],
-        "tokens": one.tokens,
-        "rule": f"{window.rule.label}: {one.formula}",
-        "whose": whose,
-    }
-
-
-def _fact(facts: Mapping[str, Any], *names: str) -> int | None:
-    return next((facts[name] for name in names if isinstance(facts.get(name), int)), None)
 
 
 def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any]:

@@ -373,16 +373,6 @@ def outline(session: Session, after: int = 0, count: int = 100) -> list[Entry]:
     )
 
 
-_SERIES = (
-    "n", "turn", "first_seq", "model", "at", "fresh", "cache_read", "cache_write", "output", "total", "estimated", "copied",
-)  # fmt: skip
-
-
-def series(session: Session) -> list[tuple[Any, ...]]:
-    """Every step of a session, for the chart: asked for after the page stands."""
-    return list(session.steps.order_by("n").values_list(*_SERIES))
-
-
 def steps_page(session: Session, after: int, count: int = 200) -> list[Step]:
     return list(session.steps.filter(n__gt=after).order_by("n")[:count])
 

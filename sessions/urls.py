@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions import verbs, views
+from sessions import chartviews, verbs, views
 
 app_name = "sessions"
 
@@ -21,7 +21,10 @@ urlpatterns = [
     path("s/<str:name>/insertions/<int:version>/<int:position>", views.insertion, name="insertion"),
     path("s/<str:name>/meter", views.meter, name="meter"),
     path("s/<str:name>/steps", views.steps, name="steps"),
-    path("s/<str:name>/steps.json", views.steps_json, name="steps-json"),
+    path("s/<str:name>/steps.json", chartviews.steps_json, name="steps-json"),
+    path("s/<str:name>/steps.csv", chartviews.steps_csv, name="steps-csv"),
+    path("s/<str:name>/chart", chartviews.chart, name="chart"),
+    path("s/<str:name>/chart.svg", chartviews.chart_svg, name="chart-svg"),
     path("s/<str:name>/goals", views.goals, name="goals"),
     path("s/<str:name>/versions", views.versions, name="versions"),
     path("s/<str:name>/since", views.since, name="since"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
@@ -187,13 +187,6 @@ def steps(request: HttpRequest, name: str) -> HttpResponse:
     rows = queries.steps_page(found, number(request, "after", 0, low=0) or 0)
     context = {"session": found, "steps": rows, "after": rows[-1].n if len(rows) == 200 else None}
     return page_or_partial(cast("Request", request), "sessions/steps.html", "steps", context)
-
-
-@require_GET
-def steps_json(request: HttpRequest, name: str) -> HttpResponse:
-    """The series of the token chart."""
-    found = session_of(request, name)
-    return JsonResponse(panels.chart(queries.reading(found, number(request, "v", low=0))))
 
 
 @require_GET

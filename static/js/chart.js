@@ -1,31 +1,31 @@
-// The token chart: uPlot draws the bars; grounds, limits, flags and the cursor are SVG over it, so that any chart library would serve.
-// All positions are attributes, all colours come from the stylesheet.
+// The token chart. The server draws a stretch of steps for the pixels there are; this lays cursor, figures and brush over the drawing, asks
+// for the next stretch, and keeps chart and transcript at the same step. Positions are attributes, colours come from the stylesheet.
 (function () {
   "use strict";
 
   const section = document.getElementById("chart");
   if (!section) return;
   const plot = section.querySelector("[data-plot]");
+  const strip = section.querySelector("[data-strip]");
+  const says = section.querySelector("[data-chart-says]");
+  const range = section.querySelector("[data-range]");
+  const form = section.querySelector("[data-as-if]");
   const SVG = "http://www.w3.org/2000/svg";
-  const LEFT = 46, TOP = 38, BAND = 44;
-  let data = null, chart = null, overlay = null, at = null, span = null;
+  const LEAST = 8; // steps of the closest view
+  const STRIP = 30;
+  const DRAGS = 4; // pixels from which a press is a drag
 
-  const phone = () => matchMedia("(max-width: 799px)").matches;
-  const right = () => (matchMedia("(max-width: 1199px)").matches ? 8 : 232);
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const asked = new URL(section.dataset.chart, location.href);
+  let whole = null; // columns of all steps, for the strip and for finding a step anywhere
+  let shown = null; // columns of the drawing that stands there
+  let view = null; // { from, to } as it should be; ahead of `shown` while the next drawing is on its way
+  let at = null; // step of the cursor
+  let over = null; // overlay group of the drawing
+  let hovered = null, brush = null, span = null, waiting = null, asking = null;
+
   const figure = (n) => (n === null || n === undefined ? "–" : n.toLocaleString("en"));
-  const short = (n) => (n >= 1e6 ? +(n / 1e6).toFixed(1) + "M" : n >= 1e3 ? +(n / 1e3).toFixed(0) + "k" : String(n));
-
-  // light-dark() is resolved by the browser only where a colour is used, so a probe is painted with it.
-  function resolved(name) {
-    const probe = document.createElement("i");
-    probe.className = "probe-" + name;
-    probe.hidden = false;
-    plot.appendChild(probe);
-    const value = getComputedStyle(probe).color;
-    probe.remove();
-    return value;
-  }
+  const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+  const zoomed = () => view && (view.from > 1 || view.to < shown.steps);
 
   function make(name, attributes, parent, words) {
     const element = document.createElementNS(SVG, name);
@@ -35,210 +35,428 @@
     return element;
   }
 
-  function scaleTop() {
-    const largest = Math.max(...data.n.map((_, i) => data.cached[i] + data.fresh[i] + data.output[i]));
-    const limits = data.thresholds.map((one) => one.tokens);
-    // A window that is never neared would press the bars flat; then its lines lie outside and are only named.
-    const near = limits.filter((tokens) => tokens <= largest * 4);
-    return Math.max(largest * 1.08, ...near.map((tokens) => tokens * 1.01), 1);
+  // Asking ------------------------------------------------------------------------------------------------------------
+
+  function address(stretch, size) {
+    const url = new URL(asked);
+    if (stretch) { url.searchParams.set("from", stretch.from); url.searchParams.set("to", stretch.to); }
+    url.searchParams.set("w", Math.max(280, Math.round(size.width)));
+    url.searchParams.set("h", Math.round(size.height));
+    return url;
   }
 
-  function draw() {
+  function load(stretch) {
+    if (asking) asking.abort();
+    const mine = (asking = new AbortController());
+    plot.setAttribute("aria-busy", "true");
+    return fetch(address(stretch, { width: plot.clientWidth, height: plot.clientHeight }), { headers: { Accept: "application/json" }, credentials: "same-origin", signal: mine.signal })
+      .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); })
+      .then(function (json) {
+        shown = json;
+        view = { from: json.from, to: json.to };
+        if (json.from === 1 && json.to >= json.steps) whole = json;
+        place();
+        plot.removeAttribute("aria-busy");
+      })
+      .catch(function (fault) {
+        if (fault.name === "AbortError") return;
+        plot.removeAttribute("aria-busy");
+        plot.textContent = "The chart could not be loaded; the table of steps has the same figures.";
+      });
+  }
+
+  // A gesture asks once it pauses: until then the drawing that stands there is stretched.
+  function soon(pause) {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => load(view).then(() => remember()), pause);
+  }
+
+  // Drawing -----------------------------------------------------------------------------------------------------------
+
+  function place() {
+    const drawn = new DOMParser().parseFromString(shown.svg, "image/svg+xml").documentElement;
     plot.textContent = "";
-    overlay = null;
-    const width = plot.clientWidth, height = plot.clientHeight;
-    if (!data.n.length) {
-      const none = document.createElement("p");
-      none.className = "none serif";
-      none.textContent = data.steps ? "The agent records no usage for these steps." : "No steps yet: nothing was sent in this session.";
-      plot.appendChild(none);
-      return;
-    }
-    const count = data.n.length;
-    const cached = data.cached, prompt = cached.map((value, i) => value + data.fresh[i]), all = prompt.map((value, i) => value + data.output[i]);
-    const gone = new Set();
-    data.rolled.forEach((one) => { for (let i = one.first; i <= one.last; i++) gone.add(i); });
-    const kept = (values) => values.map((value, i) => (gone.has(i) ? null : value));
-    const bars = uPlot.paths.bars({ size: [1, Infinity], gap: 0, align: 0 });
-    const layer = (name) => ({ paths: bars, fill: resolved(name), stroke: resolved(name), width: 0, points: { show: false } });
-    const top = scaleTop();
-    chart = new uPlot({
-      width, height: height - BAND + 18,
-      padding: [TOP, right(), 6, 0],
-      legend: { show: false },
-      cursor: { show: false },
-      scales: { x: { time: false, range: [-0.5, count - 0.5] }, y: { range: [0, top] } },
-      axes: [
-        { show: false },
-        { size: LEFT, gap: 6, stroke: resolved("ink-2"), font: "11px " + (colour("--sans") || "sans-serif"), ticks: { show: false },
-          grid: { stroke: resolved("rule"), width: 1 }, splits: (u, axis, low, high) => ticks(high), values: (u, values) => values.map(short) },
-      ],
-      hooks: { drawClear: [grounds], draw: [() => overlay && paint()] },
-      series: [{}, layer("ink"), layer("accent"), layer("cached")],
-    }, [data.n.map((_, i) => i), kept(all), kept(prompt), kept(cached)], plot);
-    overlay = make("svg", { class: "overlay", width, height, "aria-hidden": "true" }, plot);
+    const svg = document.importNode(drawn, true);
+    plot.appendChild(svg);
+    over = make("g", { class: "over" }, svg);
+    paint();
+    paintStrip();
+    tell();
+    limits();
   }
 
-  function ticks(high) {
-    const rough = high / (phone() ? 2.2 : 4.2), size = Math.pow(10, Math.floor(Math.log10(rough)));
-    const unit = [1, 2, 2.5, 5, 10].map((n) => n * size).find((n) => n >= rough) || rough;
-    const out = [];
-    for (let value = 0; value <= high; value += unit) out.push(value);
+  function tell() {
+    const all = !zoomed();
+    range.textContent = shown.n.length ? (all ? "all " + figure(shown.steps) + (shown.steps === 1 ? " step" : " steps") : "steps " + figure(shown.from) + " to " + figure(shown.to) + " of " + figure(shown.steps)) : "";
+    section.querySelectorAll("[data-zoom]").forEach(function (button) {
+      const by = button.dataset.zoom;
+      button.disabled = by === "in" ? shown.to - shown.from + 1 <= LEAST : all;
+    });
+    plot.setAttribute("role", "slider");
+    plot.setAttribute("aria-valuemin", "1");
+    plot.setAttribute("aria-valuemax", String(shown.steps));
+    plot.setAttribute("aria-describedby", "chart-words");
+    section.querySelector("#chart-words").textContent = shown.words;
+    plot.tabIndex = shown.n.length ? 0 : -1;
+    voice();
+    const line = form && form.querySelector("[data-as-if-says]");
+    if (line) line.textContent = shown.as_if;
+  }
+
+  function voice() {
+    const bar = barOf(shown, at);
+    plot.setAttribute("aria-valuenow", String(at || shown.from));
+    plot.setAttribute("aria-valuetext", at === null || bar < 0 ? "no step chosen" : words(bar).join(", "));
+  }
+
+  function words(bar) {
+    const d = shown, out = ["step " + figure(d.n[bar]) + (d.turn[bar] ? ", turn " + figure(d.turn[bar]) : "")];
+    const many = d.stop[bar] - d.start[bar];
+    if (many > 1) out[0] += " (largest of " + figure(many) + ")";
+    const about = d.estimated.includes(bar) ? "≈ " : "";
+    if (d.whole[bar] !== null) out.push("context " + figure(d.whole[bar] + (d.output[bar] || 0)));
+    else out.push("cache read " + figure(d.cache_read[bar]), "cache write " + figure(d.cache_write[bar]), "fresh " + figure(d.fresh[bar]));
+    out.push("output " + about + figure(d.output[bar]) + (d.reasoning[bar] ? ", of it reasoning " + figure(d.reasoning[bar]) : ""));
+    const limit = d.thresholds.find((one) => one.name === "compaction");
+    if (limit) {
+      const left = limit.tokens - d.context[bar];
+      out.push(left >= 0 ? figure(left) + " until compaction" : figure(-left) + " over compaction");
+    }
     return out;
   }
 
-  // Turns as alternating grounds, drawn under the bars; the span of a chosen goal in the accent's ground.
-  function grounds(u) {
-    const box = u.bbox, each = box.width / data.n.length;
-    u.ctx.save();
-    u.ctx.fillStyle = resolved("ghost");
-    data.turns.forEach(function ([turn, first, last], i) {
-      if (i % 2) u.ctx.fillRect(box.left + first * each, box.top, (last - first + 1) * each, box.height);
-    });
-    if (span) {
-      u.ctx.fillStyle = resolved("accent-bg");
-      u.ctx.fillRect(box.left + span[0] * each, box.top, (span[1] - span[0] + 1) * each, box.height);
-    }
-    u.ctx.restore();
-  }
-
-  const ratio = () => devicePixelRatio || 1;
-  function frame() {
-    const box = chart.bbox;
-    return { left: box.left / ratio(), top: box.top / ratio(), width: box.width / ratio(), height: box.height / ratio() };
-  }
+  const each = () => shown.frame.plot_width / (shown.to - shown.from + 1);
+  const x = (step) => shown.frame.left + (step - shown.from) * each();
+  const middle = (bar) => (x(shown.start[bar]) + x(shown.stop[bar])) / 2;
 
   function paint() {
-    overlay.textContent = "";
-    const box = frame(), count = data.n.length, each = box.width / count, foot = box.top + box.height;
-    const x = (i) => box.left + i * each;
-    const y = (tokens) => chart.valToPos(tokens, "y");
-    const height = (tokens) => box.top + y(tokens);
+    if (!over) return;
+    over.textContent = "";
+    const f = shown.frame, foot = f.top + f.plot_height;
+    if (!shown.n.length) return;
+    // The turn that the cursor is in stands out at the foot.
+    const bar = at === null ? -1 : barOf(shown, at);
+    const inside = bar >= 0 && at >= shown.from && at <= shown.to;
+    const turn = inside ? String(shown.turn[bar]) : "";
+    plot.querySelectorAll("[data-turn]").forEach((one) => one.classList.toggle("here", one.dataset.turn === turn));
+    if (span) {
+      const low = clamp(x(span[0]), f.left, f.left + f.plot_width), high = clamp(x(span[1] + 1), f.left, f.left + f.plot_width);
+      if (high > low) make("rect", { class: "goal-span", x: low, y: foot + 1, width: Math.max(2, high - low), height: 3 }, over);
+    }
+    if (hovered !== null && hovered !== bar) make("line", { class: "hover", x1: middle(hovered), x2: middle(hovered), y1: f.top, y2: foot }, over);
+    if (inside) {
+      const here = clamp(x(at) + each() / 2, f.left, f.left + f.plot_width);
+      make("line", { class: "cursor", x1: here, x2: here, y1: f.top, y2: foot + 5 }, over);
+      make("path", { class: "cursor-head", d: `M${here - 5} ${f.top - 3}h10l-5 7z` }, over);
+      const said = "step " + figure(at), half = said.length * 3.3 + 5;
+      const centre = clamp(here, f.left + half, f.left + f.plot_width - half);
+      make("rect", { class: "cursor-head", x: centre - half, y: foot + 24, width: half * 2, height: 16, rx: 2 }, over);
+      make("text", { class: "cursor-words", x: centre, y: foot + 36, "text-anchor": "middle" }, over, said);
+    }
+    if (brush) {
+      const low = Math.min(brush.from, brush.now), wide = Math.abs(brush.now - brush.from);
+      make("rect", { class: "brush", x: low, y: f.top, width: wide, height: f.plot_height }, over);
+    } else if (hovered !== null) figures(hovered);
+  }
 
-    // Rolled back: a dashed ground over the turns, the bars as outline, an arrow back.
-    data.rolled.forEach(function (one) {
-      const from = x(one.first), to = x(one.last + 1);
-      make("rect", { class: "rolled", x: from, y: box.top, width: Math.max(2, to - from), height: box.height }, overlay);
-      let path = "";
-      for (let i = one.first; i <= one.last; i++) {
-        const level = height(data.cached[i] + data.fresh[i] + data.output[i]);
-        path += (path ? "L" : "M") + x(i) + " " + level + "L" + x(i + 1) + " " + level;
-      }
-      make("path", { class: "back", d: path, "stroke-dasharray": "2 2" }, overlay);
-      if (to - from > 24) make("path", { class: "back", d: `M${to - 3} ${box.top + 4}v8M${to - 3} ${box.top + 8}H${from + 4}m5 -4l-5 4l5 4` }, overlay);
-      if (!phone()) make("text", { x: from, y: 13 }, overlay, one.label);
-    });
+  // The figures of the step under the pointer, beside it.
+  function figures(bar) {
+    const f = shown.frame, lines = words(bar);
+    const wide = Math.max(...lines.map((line, i) => line.length * (i ? 5.9 : 6.6))) + 16, high = lines.length * 15 + 9;
+    let left = middle(bar) + 10;
+    if (left + wide > f.left + f.plot_width + 4) left = middle(bar) - 10 - wide;
+    const group = make("g", { class: "tip" }, over);
+    make("rect", { x: Math.max(0, left), y: f.top + 6, width: wide, height: high, rx: 3 }, group);
+    lines.forEach((line, i) => make("text", { x: Math.max(0, left) + 8, y: f.top + 21 + i * 15, class: i ? "" : "figure" }, group, line));
+  }
 
-    // Limits, labelled once at the right with leaders.
-    const wide = right() > 100;
-    const labels = [];
-    data.thresholds.forEach(function (one) {
-      const level = height(one.tokens);
-      if (level < box.top - 1) { labels.push({ one, level: box.top - 12, off: true }); return; }
-      make("line", { class: "limit " + one.name, x1: box.left, x2: box.left + box.width, y1: level, y2: level }, overlay);
-      labels.push({ one, level, off: false });
+  // While a gesture lasts: the bars stretched to where they will be.
+  function stretch() {
+    const bars = plot.querySelector(".bars"), f = shown.frame;
+    const by = (shown.to - shown.from + 1) / (view.to - view.from + 1);
+    const shift = f.left - (f.left + (view.from - shown.from) * each()) * by;
+    if (bars) bars.setAttribute("transform", `translate(${shift} 0) scale(${by} 1)`);
+    plot.querySelector("svg").classList.add("moving");
+    over.textContent = "";
+    paintStrip();
+  }
+
+  function show(from, to, pause) {
+    const steps = shown.steps, length = clamp(Math.round(to - from + 1), Math.min(LEAST, steps), steps);
+    const low = clamp(Math.round(from), 1, steps - length + 1);
+    const next = { from: low, to: low + length - 1 };
+    if (view && next.from === view.from && next.to === view.to) { paint(); return; }
+    view = next;
+    hovered = null;
+    stretch();
+    soon(pause || 0);
+    if (!pause) says.textContent = "Steps " + figure(view.from) + " to " + figure(view.to) + " of " + figure(steps);
+  }
+
+  function zoom(by, around) {
+    const length = (view.to - view.from + 1) * by;
+    const share = (around - view.from + 0.5) / (view.to - view.from + 1);
+    const from = around + 0.5 - share * length;
+    return [from, from + length - 1];
+  }
+  const reset = () => show(1, shown.steps);
+  const centre = () => (at !== null && at >= view.from && at <= view.to ? at : Math.round((view.from + view.to) / 2));
+
+  // The strip: all steps, and the window on them --------------------------------------------------------------------------
+
+  function paintStrip() {
+    const needed = whole && whole.n.length > 1 && (zoomed() || whole.steps > 600);
+    strip.hidden = !needed;
+    if (!needed) return;
+    const f = shown.frame;
+    strip.setAttribute("viewBox", `0 0 ${f.width} ${STRIP}`);
+    strip.setAttribute("width", f.width);
+    strip.setAttribute("height", STRIP);
+    strip.textContent = "";
+    const top = Math.max(...whole.context) || 1, by = f.plot_width / whole.steps;
+    let path = "";
+    whole.start.forEach(function (start, i) {
+      const level = (STRIP - 2 - (whole.context[i] * (STRIP - 6)) / top).toFixed(1);
+      path += (path ? "H" + (f.left + (start - 1) * by).toFixed(1) : "M" + f.left + " " + (STRIP - 2)) + "V" + level;
     });
-    if (wide) {
-      labels.sort((a, b) => a.level - b.level);
-      let last = -Infinity;
-      const heights = labels.map((label) => (last = Math.max(label.level + 4, last + 15)));
-      // Where lines lie close together their labels are spread round them.
-      for (let i = heights.length - 1, floor = foot; i >= 0; i--) { heights[i] = Math.min(heights[i], floor); floor = heights[i] - 15; }
-      labels.forEach(function (label, i) {
-        const start = box.left + box.width, level = Math.max(label.level, box.top);
-        if (!label.off) make("path", { class: "leader " + label.one.name, d: `M${start} ${level}h6L${start + 16} ${heights[i] - 4}h3` }, overlay);
-        const words = make("text", { x: start + 22, y: heights[i], class: label.one.name }, overlay);
-        make("tspan", { class: "figure" }, words, figure(label.one.tokens));
-        make("tspan", {}, words, " " + label.one.label + (label.off ? " ↑" : ""));
-        make("tspan", { class: "quiet" }, words, " · " + label.one.whose);
-        make("title", {}, words, label.one.rule);
+    path += `H${f.left + f.plot_width}V${STRIP - 2}Z`;
+    make("path", { class: "strip-bars", d: path }, strip);
+    const low = f.left + (view.from - 1) * by, high = Math.max(low + 3, f.left + view.to * by);
+    make("rect", { class: "strip-off", x: f.left, y: 0, width: Math.max(0, low - f.left), height: STRIP }, strip);
+    make("rect", { class: "strip-off", x: high, y: 0, width: Math.max(0, f.left + f.plot_width - high), height: STRIP }, strip);
+    make("rect", { class: "strip-window", x: low, y: 0.5, width: high - low, height: STRIP - 1 }, strip);
+    make("path", { class: "strip-handle", d: `M${low} 8v${STRIP - 16}M${high} 8v${STRIP - 16}` }, strip);
+    if (at !== null) make("line", { class: "cursor", x1: f.left + (at - 0.5) * by, x2: f.left + (at - 0.5) * by, y1: 0, y2: STRIP }, strip);
+  }
+
+  let held = null;
+  strip.addEventListener("pointerdown", function (event) {
+    const f = shown.frame, by = f.plot_width / shown.steps, place = event.clientX - strip.getBoundingClientRect().left;
+    const low = f.left + (view.from - 1) * by, high = f.left + view.to * by;
+    const edge = event.pointerType === "touch" ? 14 : 6;
+    let part = "move";
+    if (Math.abs(place - low) <= edge) part = "low";
+    else if (Math.abs(place - high) <= edge) part = "high";
+    else if (place < low || place > high) {
+      const length = view.to - view.from, middle = (place - f.left) / by;
+      show(middle - length / 2, middle + length / 2, 90);
+    }
+    held = { part, place, from: view.from, to: view.to, by };
+    strip.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  strip.addEventListener("pointermove", function (event) {
+    if (!held) return;
+    const moved = (event.clientX - strip.getBoundingClientRect().left - held.place) / held.by;
+    if (held.part === "low") show(Math.min(held.from + moved, held.to - LEAST + 1), held.to, 90);
+    else if (held.part === "high") show(held.from, Math.max(held.to + moved, held.from + LEAST - 1), 90);
+    else if (Math.abs(moved * held.by) >= 1) show(held.from + moved, held.to + moved, 90);
+  });
+  ["pointerup", "pointercancel"].forEach((name) => strip.addEventListener(name, () => { held = null; }));
+  strip.addEventListener("dblclick", () => reset());
+
+  // Finding ---------------------------------------------------------------------------------------------------------------
+
+  function last(values, value) {
+    let low = 0, high = values.length - 1, found = -1;
+    while (low <= high) { const half = (low + high) >> 1; if (values[half] <= value) { found = half; low = half + 1; } else high = half - 1; }
+    return found;
+  }
+  const barOf = (data, step) => Math.max(step === null ? -1 : 0, last(data.start, step));
+  function stepAt(seq) {
+    const near = last(shown.seq, seq);
+    if (near >= 0 && (near < shown.n.length - 1 || !zoomed())) return shown.n[near];
+    const far = whole ? last(whole.seq, seq) : -1;
+    return far >= 0 ? whole.n[far] : shown.n.length ? shown.n[0] : null;
+  }
+  function barUnder(event) {
+    const f = shown.frame, place = event.clientX - plot.getBoundingClientRect().left;
+    if (place < f.left || place > f.left + f.plot_width || !shown.n.length) return null;
+    const step = shown.from + (place - f.left) / each();
+    return Math.max(0, last(shown.start, step));
+  }
+
+  // Pointer -----------------------------------------------------------------------------------------------------------------
+
+  function go(bar) {
+    at = shown.n[bar];
+    paint();
+    voice();
+    if (palimpsest.go) palimpsest.go("e" + shown.seq[bar], { step: at });
+    else location.href = section.dataset.session + "?at=step" + at;
+  }
+
+  let pressed = null;
+  plot.addEventListener("pointerdown", function (event) {
+    if (!shown || event.button || !shown.n.length) return;
+    const place = event.clientX - plot.getBoundingClientRect().left;
+    pressed = { place, flag: event.target.closest && event.target.closest("[data-seq]") };
+    plot.setPointerCapture(event.pointerId);
+  });
+  plot.addEventListener("pointermove", function (event) {
+    if (!shown || !over) return;
+    const f = shown.frame, place = event.clientX - plot.getBoundingClientRect().left;
+    if (pressed && Math.abs(place - pressed.place) > DRAGS) {
+      const held = (value) => clamp(value, f.left, f.left + f.plot_width);
+      brush = { from: held(pressed.place), now: held(place) };
+      hovered = null;
+      paint();
+      return;
+    }
+    const now = event.pointerType === "touch" ? null : barUnder(event);
+    if (now !== hovered) { hovered = now; paint(); }
+  });
+  plot.addEventListener("pointerup", function (event) {
+    if (!pressed) return;
+    const was = pressed, marked = brush;
+    pressed = brush = null;
+    if (marked) {
+      const f = shown.frame, low = Math.min(marked.from, marked.now), high = Math.max(marked.from, marked.now);
+      if (high - low > DRAGS) show(shown.from + (low - f.left) / each(), shown.from + (high - f.left) / each() - 1);
+      else paint();
+      return;
+    }
+    if (was.flag && palimpsest.go) { palimpsest.go("e" + was.flag.dataset.seq); return; }
+    const bar = barUnder(event);
+    if (bar !== null) go(bar);
+  });
+  plot.addEventListener("pointercancel", () => { pressed = brush = null; paint(); });
+  plot.addEventListener("pointerleave", () => { hovered = null; if (!brush) paint(); });
+  plot.addEventListener("dblclick", (event) => { event.preventDefault(); if (zoomed()) reset(); });
+  plot.addEventListener("wheel", function (event) {
+    if (!shown || !(event.ctrlKey || event.metaKey) || !shown.n.length) return;
+    event.preventDefault();
+    const f = shown.frame, place = clamp(event.clientX - plot.getBoundingClientRect().left - f.left, 0, f.plot_width);
+    const around = view.from + (place / f.plot_width) * (view.to - view.from + 1) - 0.5;
+    const [from, to] = zoom(Math.exp(clamp(event.deltaY, -200, 200) * 0.004), around);
+    show(from, to, 120);
+  }, { passive: false });
+
+  // Keys: on the chart itself, so that none of the page's own is in the way -----------------------------------------------------
+
+  function cursor(bar) {
+    at = shown.n[clamp(bar, 0, shown.n.length - 1)];
+    paint();
+    paintStrip();
+    voice();
+  }
+  plot.addEventListener("keydown", function (event) {
+    if (!shown || !shown.n.length || event.altKey || event.metaKey || event.ctrlKey) return;
+    const now = barOf(shown, at), length = view.to - view.from + 1;
+    const here = at === null || at < shown.from || at > shown.to;
+    const move = function (by) {
+      if (here) { cursor(by > 0 ? 0 : shown.n.length - 1); return; }
+      if (now + by >= 0 && now + by < shown.n.length) { cursor(now + by); return; }
+      if (by < 0 ? view.from > 1 : view.to < shown.steps) { at = clamp(at + by, 1, shown.steps); show(at - length / 2, at + length / 2 - 1, 1); voice(); }
+    };
+    const turn = function (by) {
+      let bar = here ? 0 : now;
+      const mine = shown.turn[bar];
+      while (bar + by >= 0 && bar + by < shown.n.length && shown.turn[bar] === mine) bar += by;
+      if (by < 0) while (bar > 0 && shown.turn[bar - 1] === shown.turn[bar]) bar -= 1;
+      cursor(bar);
+    };
+    const acts = {
+      ArrowLeft: () => (event.shiftKey ? show(view.from - length / 2, view.to - length / 2) : move(-1)),
+      ArrowRight: () => (event.shiftKey ? show(view.from + length / 2, view.to + length / 2) : move(1)),
+      ArrowUp: () => move(1),
+      ArrowDown: () => move(-1),
+      PageUp: () => turn(-1),
+      PageDown: () => turn(1),
+      Home: () => edge(1),
+      End: () => edge(shown.steps),
+      Enter: () => { if (!here) go(now); },
+      "+": () => show(...zoom(0.5, centre())),
+      "=": () => show(...zoom(0.5, centre())),
+      "-": () => show(...zoom(2, centre())),
+      0: () => reset(),
+      Escape: () => { if (brush) { pressed = brush = null; paint(); } else if (zoomed()) reset(); else plot.blur(); },
+    };
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    acts[event.key]();
+  });
+  function edge(step) {
+    const length = view.to - view.from;
+    at = step;
+    if (step < view.from || step > view.to) { step === 1 ? show(1, 1 + length, 1) : show(step - length, step, 1); voice(); }
+    else cursor(step === 1 ? 0 : shown.n.length - 1);
+  }
+  section.addEventListener("click", function (event) {
+    const button = event.target.closest("[data-zoom]");
+    if (button && shown) {
+      if (button.dataset.zoom === "all") reset();
+      else show(...zoom(button.dataset.zoom === "in" ? 0.5 : 2, centre()));
+    }
+    if (event.target.closest("[data-export='png']")) png();
+    const link = event.target.closest("[data-export='svg']");
+    if (link) link.href = exported("&download");
+    const off = event.target.closest("[data-as-if-off]");
+    if (off) { event.preventDefault(); form.rule.value = form.model.value = ""; asIf(); }
+  });
+
+  // Taking away ---------------------------------------------------------------------------------------------------------------
+
+  function dark() {
+    const chosen = document.documentElement.dataset.scheme;
+    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+  function exported(more) {
+    const url = address(view, { width: Math.max(960, plot.clientWidth), height: plot.clientHeight });
+    url.pathname = section.dataset.drawing;
+    if (dark()) url.searchParams.set("scheme", "dark");
+    return url + more;
+  }
+  function png() {
+    const picture = new Image();
+    picture.addEventListener("load", function () {
+      const canvas = document.createElement("canvas");
+      canvas.width = picture.naturalWidth * 2;
+      canvas.height = picture.naturalHeight * 2;
+      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob(function (blob) {
+        const link = document.createElement("a");
+        link.href = URL.createObjectURL(blob);
+        link.download = "steps.png";
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       });
-    }
-
-    // Turns: a bracket and the number below.
-    let written = -Infinity;
-    const current = at === null ? null : data.turn[at];
-    data.turns.forEach(function ([turn, first, last]) {
-      const from = x(first) + 1, to = x(last + 1) - 1, middle = (from + to) / 2, mine = turn === current;
-      make("line", { class: mine ? "turn-here" : "turn-line", x1: from, x2: Math.max(from + 1, to), y1: foot + 5, y2: foot + 5 }, overlay);
-      const words = to - from > 44 && !phone() ? "turn " + turn : String(turn);
-      const half = words.length * 3.2;
-      if (mine || (middle - half > written + 4 && to - from > half)) {
-        make("text", { x: middle, y: foot + 19, "text-anchor": "middle", class: mine ? "here" : "" }, overlay, words);
-        written = middle + half;
-      }
     });
-
-    // Compactions: a black vertical with a numbered flag; strategy and before → after where there is room.
-    let free = box.left;
-    data.flags.forEach(function (flag) {
-      const place = x(flag.at);
-      make("line", { class: "flag-line", x1: place, x2: place, y1: 18, y2: foot }, overlay);
-      make("rect", { class: "flag", x: place - 8, y: 3, width: 16, height: 16, rx: 2 }, overlay);
-      make("text", { class: "flag-number", x: place, y: 15, "text-anchor": "middle" }, overlay, flag.number);
-      const plain = flag.label.replace(/ \(.*/, "");
-      const figures = flag.before !== null && flag.after !== null ? " " + figure(flag.before) + " → " + figure(flag.after) : "";
-      const length = (plain.length + figures.length) * 6.1;
-      const next = data.flags.find((other) => other.at > flag.at);
-      const limit = next ? x(next.at) - 12 : box.left + box.width + (wide ? 100 : 0);
-      let start = null, anchor = "start";
-      if (place + 14 + length < limit) { start = place + 14; free = start + length; }
-      else if (place - 14 - length > free) { start = place - 14; anchor = "end"; free = place + 10; }
-      else free = place + 10;
-      if (start !== null && !phone()) {
-        const words = make("text", { x: start, y: 15, "text-anchor": anchor }, overlay);
-        make("tspan", { class: "figure" }, words, plain);
-        make("tspan", {}, words, figures);
-      }
-      make("title", {}, overlay, flag.label + figures);
-    });
-
-    // The cursor: the step the transcript stands at.
-    if (at !== null) {
-      const place = x(at) + each / 2;
-      make("line", { class: "cursor", x1: place, x2: place, y1: box.top, y2: foot + 5 }, overlay);
-      make("path", { class: "cursor-head", d: `M${place - 5} ${box.top - 3}h10l-5 7z` }, overlay);
-      const words = "step " + data.n[at], half = words.length * 3.3 + 5;
-      const middle = Math.min(Math.max(place, box.left + half), box.left + box.width - half);
-      make("rect", { class: "cursor-head", x: middle - half, y: foot + 24, width: half * 2, height: 16, rx: 2 }, overlay);
-      make("text", { class: "cursor-words", x: middle, y: foot + 36, "text-anchor": "middle" }, overlay, words);
-    }
+    picture.addEventListener("error", () => { says.textContent = "The picture could not be made; the SVG has the same."; });
+    picture.src = exported("");
   }
 
-  function barOf(step) {
-    let low = 0, high = data.n.length - 1, found = 0;
-    while (low <= high) { const middle = (low + high) >> 1; if (data.n[middle] <= step) { found = middle; low = middle + 1; } else high = middle - 1; }
-    return found;
-  }
-  function barAt(seq) {
-    let low = 0, high = data.seq.length - 1, found = 0;
-    while (low <= high) { const middle = (low + high) >> 1; if (data.seq[middle] <= seq) { found = middle; low = middle + 1; } else high = middle - 1; }
-    return found;
-  }
+  // As if -----------------------------------------------------------------------------------------------------------------------
 
-  // The same data as a table, by turns, for those who do not see the drawing.
-  function table() {
-    const target = section.querySelector("[data-table]");
-    target.textContent = "";
-    const element = document.createElement("table");
-    element.createCaption().textContent = "Tokens per request, the largest of each turn";
-    const head = element.createTHead().insertRow();
-    ["turn", "steps", "cached", "fresh", "output", "context"].forEach((name) => { const cell = document.createElement("th"); cell.scope = "col"; cell.textContent = name; head.appendChild(cell); });
-    const body = element.createTBody();
-    data.turns.slice(0, 60).forEach(function ([turn, first, last]) {
-      let top = first;
-      for (let i = first; i <= last; i++) if (data.cached[i] + data.fresh[i] + data.output[i] > data.cached[top] + data.fresh[top] + data.output[top]) top = i;
-      const row = body.insertRow();
-      [turn, data.n[first] + " to " + data.n[last], data.cached[top], data.fresh[top], data.output[top], data.cached[top] + data.fresh[top] + data.output[top]].forEach((value) => { row.insertCell().textContent = typeof value === "number" ? figure(value) : value; });
+  function remember() {
+    if (!history.replaceState || !shown) return;
+    const query = new URLSearchParams(location.search);
+    const put = (name, value) => (value ? query.set(name, value) : query.delete(name));
+    if (form) ["rule", "model"].forEach((name) => put(name, form[name].value.trim()));
+    put("zoom", zoomed() ? view.from + "-" + view.to : "");
+    const text = String(query);
+    history.replaceState(history.state, "", location.pathname + (text ? "?" + text : "") + location.hash);
+  }
+  function asIf() {
+    ["rule", "model"].forEach((name) => {
+      const value = form[name].value.trim();
+      if (value) asked.searchParams.set(name, value);
+      else asked.searchParams.delete(name);
     });
-    target.appendChild(element);
-    const more = document.createElement("a");
-    more.href = section.dataset.chart.replace(/\/steps\.json.*/, "/steps");
-    more.textContent = "Every step as a table";
-    target.appendChild(more);
+    const off = form.querySelector("[data-as-if-off]");
+    if (off) off.hidden = !(form.rule.value || form.model.value.trim());
+    form.querySelector(".pick").classList.toggle("set", Boolean(form.rule.value));
+    load(view).then(remember);
+  }
+  if (form) {
+    form.addEventListener("change", asIf);
+    form.addEventListener("submit", (event) => { event.preventDefault(); asIf(); });
+  }
+  function limits() {
     const list = section.querySelector("[data-limits]");
     list.textContent = "";
-    data.thresholds.forEach(function (one) {
+    shown.thresholds.forEach(function (one) {
       const item = document.createElement("li");
       item.className = one.name;
       const strong = document.createElement("b");
@@ -248,55 +466,40 @@
     });
   }
 
-  function clicked(event) {
-    if (!chart) return;
-    const box = frame(), place = event.clientX - plot.getBoundingClientRect().left - box.left;
-    if (place < 0 || place > box.width || !data.n.length) return;
-    const bar = Math.min(data.n.length - 1, Math.floor(place / (box.width / data.n.length)));
-    at = bar;
-    paint();
-    if (palimpsest.go) palimpsest.go("e" + data.seq[bar]);
-    else location.href = location.pathname + "?at=step" + data.n[bar];
-  }
-  plot.addEventListener("click", clicked);
-  let dragging = false;
-  plot.addEventListener("pointerdown", () => { dragging = true; });
-  addEventListener("pointerup", () => { dragging = false; });
-  plot.addEventListener("pointermove", function (event) {
-    if (!dragging || !chart) return;
-    const box = frame(), place = event.clientX - plot.getBoundingClientRect().left - box.left;
-    at = Math.max(0, Math.min(data.n.length - 1, Math.floor(place / (box.width / data.n.length))));
-    paint();
-  });
+  // The transcript moves the cursor, and a goal its span ----------------------------------------------------------------------------
 
-  document.addEventListener("palimpsest:place", function (event) {
-    if (!data || !data.n.length) { pending = event.detail; return; }
-    const now = event.detail.step ? barOf(event.detail.step) : barAt(event.detail.seq);
-    if (now !== at) { at = now; paint(); }
-  });
   let pending = null;
-  document.addEventListener("palimpsest:span", function (event) {
-    if (!data || !chart) return;
-    span = [barAt(event.detail.first), barAt(event.detail.last)];
-    chart.redraw();
+  document.addEventListener("palimpsest:place", function (event) {
+    if (!shown || !shown.n.length) { pending = event.detail; return; }
+    const now = event.detail.step || stepAt(event.detail.seq);
+    if (now === at || now === null) return;
+    at = now;
+    voice();
+    if (at < view.from || at > view.to) { const half = (view.to - view.from) / 2; show(at - half, at + half, 200); }
+    else { paint(); paintStrip(); }
   });
-  document.addEventListener("palimpsest:scheme", () => data && draw());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => data && draw());
-  let size = 0;
-  new ResizeObserver(function () { if (data && plot.clientWidth !== size) { size = plot.clientWidth; draw(); } }).observe(plot);
+  document.addEventListener("palimpsest:span", function (event) {
+    if (!shown || !shown.n.length) return;
+    span = [stepAt(event.detail.first), stepAt(event.detail.last)];
+    paint();
+  });
 
-  function load() {
-    fetch(section.dataset.chart, { headers: { Accept: "application/json" }, credentials: "same-origin" })
-      .then((answer) => { if (!answer.ok) throw new Error(String(answer.status)); return answer.json(); })
-      .then(function (json) {
-        data = json;
-        if (pending) { at = pending.step ? barOf(pending.step) : barAt(pending.seq); }
-        size = plot.clientWidth;
-        draw();
-        table();
-      })
-      .catch(function () { plot.textContent = "The chart could not be loaded; the table of steps has the same figures."; });
+  let size = 0;
+  new ResizeObserver(function () {
+    if (!shown || plot.clientWidth === size) return;
+    size = plot.clientWidth;
+    soon(60);
+  }).observe(plot);
+
+  function begin() {
+    size = plot.clientWidth;
+    const zoomedTo = /^(\d+)-(\d+)$/.exec(new URLSearchParams(location.search).get("zoom") || "");
+    load(null).then(function () {
+      if (!shown) return;
+      if (pending && shown.n.length) { at = pending.step || stepAt(pending.seq); paint(); voice(); }
+      if (zoomedTo) show(Number(zoomedTo[1]), Number(zoomedTo[2]), 1);
+    });
   }
   // After the first paint: the chart is not what a reader waits for.
-  requestAnimationFrame(() => setTimeout(load, 0));
+  requestAnimationFrame(() => setTimeout(begin, 0));
 })();
