@@ -8,6 +8,7 @@ from typing import Any
 
 from compaction.strategies import by_id, strategies
 from compaction.strategies.base import BadParam, Strategy, settled
+from sessions.store import clean
 from sessions.versions import Refused
 
 SUMMARISERS = ("extractive", "llm")
@@ -41,7 +42,10 @@ def choose(
     without: Iterable[str] = (),
     edited_summary: str | None = None,
 ) -> Choice:
-    """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do."""
+    """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do.
+
+    Words are taken as the database can hold them, so that the preview shows what the run will do.
+    """
     try:
         found = by_id(strategy)
     except KeyError:
@@ -63,4 +67,12 @@ def choose(
         raise Refused(
             "bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it."
         )
-    return Choice(found, values, summariser, instructions.strip(), frozenset(pins), frozenset(without), edited_summary)
+    return Choice(
+        found,
+        values,
+        summariser,
+        (clean(instructions) or "").strip(),
+        frozenset(pins),
+        frozenset(clean(path) or "" for path in without),
+        clean(edited_summary),
+    )

@@ -26,6 +26,7 @@ from compaction.preview import Preview, preview
 from compaction.progress import CancelAsked, Claim, Lost
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
 from sessions.models import Session
+from sessions.store import clean
 from sessions.versions import Refused, locked
 
 __all__ = [
@@ -142,7 +143,7 @@ def request(
                 edited_summary=choice.edited_summary,
                 pins=sorted(choice.pins),
                 without=sorted(choice.without),
-                plan_digest=plan_digest,
+                plan_digest=clean(plan_digest),
                 meter=meter_for(session.agent).id,
                 by=by,
                 heartbeat_at=Now(),
@@ -262,7 +263,7 @@ def _carry_out(held: Claim) -> None:
         held.end(
             Run.State.FAILED,
             status=None,
-            reason=f"The run broke off ({type(error).__name__}: {error}); the head stays where it was.",
+            reason=clean(f"The run broke off ({type(error).__name__}: {error}); the head stays where it was."),
         )
 
 

@@ -9,7 +9,7 @@ import io
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
@@ -26,7 +26,7 @@ from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
 from sessions.reading import continues, read_chain
 from sessions.sourcebytes import LONGEST, content, digest_of_file, keep
-from sessions.store import clean
+from sessions.store import clean, legible
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +134,7 @@ def take(
 
     `patient`: a source whose base, or a sidecar whose session, is not here yet is left with outcome "waiting"; else it is kept alone.
     """
+    path = legible(path)
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     taken = Taken(path, "skipped", size=size)
@@ -155,7 +156,7 @@ def take(
     if found is None:
         taken.reason = "no records of an agent known here"
         return taken
-    adapter, claim = found
+    adapter, claim = found[0], _clean_claim(found[1])
     taken.agent, taken.native_id = adapter.agent, claim.native_id
     if claim.role not in Source.Role.values:
         taken.reason = claim.reason or "not a session"
@@ -163,10 +164,24 @@ def take(
     try:
         with transaction.atomic():
             _lock(workspace, adapter.agent, path)
+            # Looked at again: another process may have taken in what came meanwhile, and then the file looks shorter than what is here.
+            taken.size = file.seek(0, io.SEEK_END)
             _take_claimed(workspace, file, adapter, claim, taken, encoding, modified, owner, patient=patient)
     except _Same as same:
         return _same(taken, same.source)
     return taken
+
+
+def _clean_claim(claim: Claim) -> Claim:
+    """A claim whose names are as the database has them, so that they find what is stored under them."""
+    base = claim.base and replace(claim.base, native_id=clean(claim.base.native_id) or "")
+    return replace(
+        claim,
+        native_id=clean(claim.native_id),
+        source_id=clean(claim.source_id),
+        owner_id=clean(claim.owner_id),
+        base=base,
+    )
 
 
 def _take_claimed(
@@ -208,9 +223,9 @@ def _take_claimed(
         role=claim.role,
         path=taken.path,
         encoding=encoding,
-        native_id=clean(claim.native_id),
-        source_id=clean(claim.source_id),
-        owner_native_id=clean(claim.owner_id),
+        native_id=claim.native_id,
+        source_id=claim.source_id,
+        owner_native_id=claim.owner_id,
         owner=session,
         revision=known.revision + 1 if known else 1,
         modified_at=modified,

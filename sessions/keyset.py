@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from sessions.models import Session
+from sessions.store import clean
 
 PAGE = 50
 MOST = 500
@@ -37,9 +38,9 @@ def sessions_page(
         "head", "native_head"
     )
     if agent is not None:
-        known = known.filter(agent=agent)
+        known = known.filter(agent=clean(agent))
     if project is not None:
-        known = known.filter(project=project)
+        known = known.filter(project=clean(project))
     timed = known.filter(last_at__isnull=False).order_by("-last_at", "id")
     timeless = known.filter(last_at=None).order_by("id")
     limit = max(1, min(limit, MOST))

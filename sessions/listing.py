@@ -15,6 +15,7 @@ from django.utils import timezone
 from sessions.charts import sample
 from sessions.ghosts import FOLDS, ROLLBACKS
 from sessions.models import Goal, Session, Version
+from sessions.store import clean
 
 PAGE = 25
 CHOICES = 40  # projects offered by the filter
@@ -40,9 +41,9 @@ class Wanted:
         when = query.get("when", "")
         ghosts = query.get("ghosts", "")
         return cls(
-            text=query.get("q", "").strip()[:200],
-            agent=query.get("agent", "")[:40],
-            project=query.get("project", "")[:200],
+            text=(clean(query.get("q")) or "").strip()[:200],
+            agent=(clean(query.get("agent")) or "")[:40],
+            project=(clean(query.get("project")) or "")[:200],
             when=when if when in WHEN else "",
             ghosts=ghosts if ghosts in ("with", "without") else "",
             subs=query.get("subs", "") == "1",

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from sessions.models import Session
+from sessions.store import clean
 
 NATIVE_PREFIX = (
     6  # characters of an agent's id from which a prefix names it; shorter ones are prefixes of our ids alone
@@ -40,7 +41,7 @@ def find_session(text: str, *, workspace: Any = None) -> Session:
     dashes or not; a prefix of the agent's id from 6 characters on. A name that fits several sessions raises Ambiguous and none
     NoSuchSession; both say so in words for a person.
     """
-    name = text.strip()
+    name = clean(text.strip()) or ""  # as the database would have it: it holds no NUL
     if not name:
         raise NoSuchSession("An empty name names no session.")
     known = Session.objects.select_related("source", "head", "native_head")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -58,6 +59,13 @@ def clean(text: str | None) -> str | None:
     except UnicodeEncodeError:
         text = text.encode("utf-8", "replace").decode()
     return text
+
+
+def legible(path: str) -> str:
+    """A path as PostgreSQL takes it: bytes of a file's name that are no UTF-8 stand as their numbers, so that two such names stay two."""
+    with suppress(UnicodeEncodeError):  # a surrogate that stands for no byte, as in an upload's name
+        path = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return clean(path) or ""
 
 
 def figure(value: int | None) -> int | None:

@@ -18,7 +18,7 @@ from sessions.entries import Kind
 from sessions.models import Entry, Event, Session, Version
 from sessions.projection import ancestry, measure
 from sessions.ranges import Ranges
-from sessions.store import edits_of, version_ranges, write_edits
+from sessions.store import clean, edits_of, version_ranges, write_edits
 
 
 class Refused(Exception):
@@ -65,7 +65,8 @@ def make(
     version = Version.objects.create(
         session=session,
         n=0 if newest is None else newest + 1,
-        parent=parent,
+        # Not the object: a long line of versions that hold each other cannot be taken down again without recursion.
+        parent_id=None if parent is None else parent.pk,
         origin=origin,
         kind=kind,
         label=label,
@@ -147,6 +148,7 @@ def roll_back(
     Where that point lies inside a fold, the history from before that fold comes back. Where it would part a call from its result,
     the answer that made the call goes as well. Refused where nothing would go, or nothing would be left.
     """
+    reason = clean(reason) or ""
     session = locked(session_id)
     was = session.current
     if was is None:

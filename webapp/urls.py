@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("sessions.urls")),
 ]
 
+handler400 = "webapp.views.bad_request"
 handler403 = "webapp.views.forbidden"
 handler404 = "webapp.views.not_found"
 handler500 = "webapp.views.failed"

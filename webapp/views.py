@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -54,6 +55,17 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_program(request):
         return in_json(404, "not_found", "There is nothing at this address; /api/docs lists what there is.")
     return render(request, "404.html", status=404)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer for a request that Django itself cannot read: a form or a body too large, or in no form it knows."""
+    large = isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent)
+    status = 413 if large else 400
+    if is_program(request):
+        if large:
+            return in_json(413, "too_large", "The request is larger than is read here; nothing was changed.")
+        return in_json(400, "not_understood", "The request cannot be read; nothing was changed.")
+    return render(request, "400.html", {"large": large}, status=status)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

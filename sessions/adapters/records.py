@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -35,12 +36,27 @@ def _load_leniently(raw: bytes, strict: ValueError) -> Any:
     if not raw.strip(b" \t\r\n\x00"):
         raise NotARecord("an empty line" if not raw.strip() else f"{len(raw)} NUL bytes") from strict
     try:
-        record = json.loads(raw.decode("utf-8", "replace"), strict=False)
+        record = json.loads(
+            raw.decode("utf-8", "replace"), strict=False, parse_int=_integer, parse_float=_float, parse_constant=str
+        )
     except RecursionError:
         raise NotARecord("nested too deeply to be read") from None
     except ValueError as error:
         raise NotARecord(f"not valid JSON: {error}") from None
     return _clean(record) if _MAYBE_SURROGATE.search(raw) else record
+
+
+def _integer(digits: str) -> int | float | str:
+    """A JSON integer; one that 64 bits do not hold as orjson has it, a float, and beyond a float's reach its digits."""
+    if len(digits) < 20 and -(1 << 63) <= (value := int(digits)) < 1 << 63:
+        return value
+    return _float(digits)
+
+
+def _float(digits: str) -> float | str:
+    """A JSON number; where no finite float is it, its digits: neither JSON nor PostgreSQL writes an infinity."""
+    value = float(digits)
+    return value if math.isfinite(value) else digits
 
 
 def _clean(value: Any) -> Any:
