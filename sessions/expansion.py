@@ -44,13 +44,20 @@ class Expanded:
 
     def name_of(self, member: Member) -> str:
         """The path under which a member is kept."""
-        path = str(self.path.absolute())
+        path = str(self.path.resolve())
         return f"{path}#{member.name}" if member.name else path
+
+    def document(self, member: Member) -> bytes:
+        """A member's bytes. Unreadable where they cannot be had."""
+        try:
+            return member.document()
+        except sqlite3.Error as error:
+            raise Unreadable(f"the database cannot be read: {error}") from error
 
     def members(self) -> Iterator[Member]:
         """The sessions in it. Each one's document is to be made before the next is asked for. Unreadable where that cannot be."""
         if self.kept == "folder":
-            yield from self.expanding.of_folder(self.path.absolute(), _Files())
+            yield from self.expanding.of_folder(self.path.resolve(), _Files())
             return
         try:
             with snapshot(self.path, self.expanding.tables) as connection:
@@ -125,7 +132,8 @@ def _copied(path: Path, folder: Path) -> sqlite3.Connection:
             try:
                 shutil.copyfile(_beside(path, suffix), target)
             except FileNotFoundError:
-                continue
+                if not suffix:
+                    raise Unreadable("there is no such file any more") from None
             except OSError as error:
                 raise Unreadable(f"cannot be read: {error.strerror or error}") from error
         if _state(path) == before:

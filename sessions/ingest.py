@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
@@ -20,11 +21,13 @@ from django.db.models import Q
 
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
+from sessions.adapters.expanding import Member
 from sessions.derive import derive
 from sessions.discover import files_under
+from sessions.expansion import Expanded, Unreadable, expanded
 from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
-from sessions.reading import continues, read_chain
+from sessions.reading import amended, continues, read_chain
 from sessions.sourcebytes import LONGEST, content, digest_of_file, keep
 from sessions.store import clean, legible
 
@@ -80,17 +83,79 @@ def ingest_paths(
     while waiting:
         left: list[Path] = []
         for path in waiting:
-            taken = take_file(workspace, path, owner=owner, patient=patient)
-            if taken.outcome == "waiting":
-                left.append(path)
-                continue
-            out.append(taken)
-            if told is not None:
-                told(taken)
+            for taken in take_path(workspace, path, owner=owner, patient=patient):
+                if taken.outcome == "waiting":
+                    left.append(path)
+                    continue
+                out.append(taken)
+                if told is not None:
+                    told(taken)
         patient = len(left) < len(waiting)
         waiting = left
     link_parents(workspace)
     return out
+
+
+def take_path(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Iterator[Taken]:
+    """Take in what is at a path: one source, or the sessions of a file that holds many."""
+    found = expanded(path)
+    if found is None:
+        yield take_file(workspace, path, owner=owner, patient=patient)
+    else:
+        yield from take_expanded(workspace, found, owner=owner)
+
+
+def take_expanded(workspace: Any, found: Expanded, *, owner: Any = None) -> Iterator[Taken]:
+    """Take in each session of a file that is not one source itself. Those whose stamp is the one they had are not looked at."""
+    try:
+        for member in found.members():
+            yield _guarded(found.name_of(member), partial(_take_member, workspace, found, member, owner))
+    except Unreadable as error:
+        yield Taken(str(found.path), "failed", str(error), agent=found.adapter.agent)
+    except OSError as error:
+        words = f"cannot be read: {error.strerror or error}"
+        yield Taken(str(found.path), "failed", words, agent=found.adapter.agent)
+
+
+def _take_member(workspace: Any, found: Expanded, member: Member, owner: Any) -> Taken:
+    name, agent = found.name_of(member), found.adapter.agent
+    here = Session.objects.filter(workspace=workspace, agent=agent, superseded_by=None).select_related("source")
+    known = here.filter(source__path=name, source__superseded=False).first()
+    if known is not None and known.source.adapter_version == found.adapter.version:
+        if known.facts.get("stamp") == member.stamp:
+            taken = Taken(name, "unchanged", agent=agent, native_id=member.native_id, size=known.source.size)
+            report(taken, known, 0)
+            return taken
+    elif known is None and found.kept == "folder":
+        other = here.filter(native_id=member.native_id, source__path__contains="#").first()
+        if other is not None:
+            reason = f"this session is here already, from {other.source.path}: the database is what the agent reads"
+            return Taken(name, "skipped", reason, agent=agent, session=str(other.pk), native_id=member.native_id)
+    taken = take(
+        workspace, name, io.BytesIO(found.document(member)), modified=found.modified, owner=owner, patient=False
+    )
+    if taken.session is not None and taken.outcome in ("added", "grown", "rewritten", "unchanged"):
+        with transaction.atomic():
+            session = Session.objects.select_for_update().get(pk=taken.session)
+            session.facts = {**session.facts, "stamp": member.stamp}
+            session.save(update_fields=["facts"])
+    return taken
+
+
+def _guarded(path: str, verb: Callable[[], Taken]) -> Taken:
+    """What `verb` says became of a source; for an error of its own, that. Errors of the database come through."""
+    try:
+        return verb()
+    except (OperationalError, InterfaceError, Unreadable, OSError):
+        raise
+    except Exception as error:
+        # One source must not stop the others, whatever an adapter (perhaps another package's) makes of it. The traceback goes to the log.
+        log.exception("taking in %s failed", path)
+        return Taken(
+            path,
+            "failed",
+            f"an error of Palimpsest or of an adapter, nothing of it was stored: {type(error).__name__}",
+        )
 
 
 def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Taken:
@@ -102,23 +167,14 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
             return Taken(str(path), "failed", "not a regular file")
         with path.open("rb") as file:
             modified = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-            return take(workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
+            verb = partial(take, workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
+            return _guarded(str(path), verb)
     except FileNotFoundError:
         return Taken(str(path), "failed", "there is no such file")
     except IsADirectoryError:
         return Taken(str(path), "failed", "a folder, not a file")
     except OSError as error:
         return Taken(str(path), "failed", f"cannot be read: {error.strerror or error}")
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception as error:
-        # One file must not stop the others, whatever an adapter (perhaps another package's) makes of it. The traceback goes to the log.
-        log.exception("taking in %s failed", path)
-        return Taken(
-            str(path),
-            "failed",
-            f"an error of Palimpsest or of an adapter, nothing of it was stored: {type(error).__name__}",
-        )
 
 
 def take(
@@ -289,14 +345,18 @@ def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Take
     session = Session.objects.select_for_update().get(source=source)
     session.source = source
     file.seek(0)
-    if taken.size > LONGEST or not continues(session, adapter, file.read()):
+    if taken.size > LONGEST:
+        return False
+    data = file.read()
+    anew = not continues(session, adapter, data)
+    if anew and not amended(session, adapter, data):
         return False
     source.chunks.all().delete()
     file.seek(0)
     source.size, source.digest = keep(source, file, offset=0)
     taken.size = source.size
     source.modified_at = modified
-    _read_on(session, adapter, taken, anew=False)
+    _read_on(session, adapter, taken, anew=anew)
     return True
 
 

@@ -7,14 +7,15 @@ that were there keep their entries, the last few are read anew (an agent may sti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from django.db.models import Count, F, Sum
 
-from sessions.adapters.base import HEAD, Adapter, Documents, Line, Reader
+from sessions.adapters.base import HEAD, Adapter, Amending, Documents, Line, Reader
 from sessions.assembly import Assembly, Placed
 from sessions.entries import Entry, Facts, Kind, digest_of
 from sessions.models import Session, Source
@@ -115,27 +116,49 @@ def continues(session: Session, adapter: Adapter, data: bytes) -> bool:
     return True
 
 
+def amended(session: Session, adapter: Adapter, data: bytes) -> bool:
+    """Whether `data`, a document, has the records that were read, perhaps changed, in their places, and perhaps more.
+
+    Only where the adapter says that its agent changes records where they stand; their ids then tell which is which.
+    """
+    if not (isinstance(adapter, Amending) and isinstance(adapter, Documents)):
+        return False
+    path = PurePath(session.source.path)
+    reader = adapter.reader(path)
+    names = iter([reader.read(line).native_id for line in adapter.documents(path, data)])
+    stored = session.entries.filter(source_id=session.source_id).order_by("seq").values_list("native_id", flat=True)
+    return all(clean(next(names, "")) == name for name in stored.iterator())
+
+
 class _Going:
     """A reader and an assembly on their way through a source."""
 
-    def __init__(self, assembly: Assembly, reader: Reader, malformed: int, number: int, known: list[str]) -> None:
+    def __init__(
+        self,
+        assembly: Assembly,
+        again: Callable[[Any], Reader],
+        state: Any,
+        malformed: int,
+        number: int,
+        known: list[str],
+    ) -> None:
         self.assembly = assembly
-        self.reader = reader
+        self.again = again  # makes a reader of a state
+        self.reader = again(state)
         self.malformed = malformed
         self.number = number
         self.known = known  # digests of a document's records that are read for good
 
     @classmethod
     def begun(cls, session: Session, adapter: Adapter) -> _Going:
-        return cls(Assembly(), adapter.reader(PurePath(session.source.path)), 0, 0, [])
+        return cls(Assembly(), partial(adapter.reader, PurePath(session.source.path)), None, 0, 0, [])
 
     @classmethod
     def on(cls, state: dict[str, Any], source: Source, adapter: Adapter) -> _Going:
-        reader = adapter.reader(PurePath(source.path), state["reader"])
-        assembly = Assembly.from_state(state["assembly"])
         return cls(
-            assembly,
-            reader,
+            Assembly.from_state(state["assembly"]),
+            partial(adapter.reader, PurePath(source.path)),
+            state["reader"],
             state["malformed"],
             state["number"],
             list(state.get("digests", ())[: state.get("settled", 0)]),
@@ -202,7 +225,7 @@ class _Going:
         for n, was in enumerate(self.known):
             if digests[n] == was:
                 continue
-            entry = self.reader.read(lines[n])
+            entry = self._read_aside(lines[n])
             session.entries.filter(seq=n + offset_of).delete()
             placed = Placed(
                 n + offset_of,
@@ -226,6 +249,13 @@ class _Going:
             session.entries.filter(seq__in=seqs).update(
                 byte_offset=F("byte_offset") + by, byte_length=F("byte_length") + longer
             )
+
+    def _read_aside(self, line: Line) -> Entry:
+        """Read a record that stands further up; what the reader holds of the place where it is stays, what it learned is kept."""
+        aside = self.again(self.reader.state())
+        entry = aside.read(line)
+        self.reader.facts = aside.facts
+        return entry
 
     def state(self) -> dict[str, Any]:
         return _state(self.assembly, self.reader, self.malformed, self.number)

@@ -16,6 +16,7 @@ BUILT_IN = {
     "claude-code": "sessions.adapters.claude_code:ADAPTER",
     "codex": "sessions.adapters.codex:ADAPTER",
     "gemini-cli": "sessions.adapters.gemini_cli:ADAPTER",
+    "opencode": "sessions.adapters.opencode:ADAPTER",
 }
 
 

@@ -163,3 +163,14 @@ class Documents(Protocol):
         but for a last one that breaks off. A document that only grew must give the same records again, and then the new ones.
         """
         ...
+
+
+@runtime_checkable
+class Amending(Protocol):
+    """An adapter whose agent changes records where they stand (a call gets its result, an old result is cleared).
+
+    A document with the same record ids in the same order, or more of them behind, is then the same one: its entries are written anew
+    and its versions stay.
+    """
+
+    amends: bool

@@ -22,6 +22,7 @@ class OpenCode:
     label = "OpenCode"
     version = 1
     tables = database.TABLES
+    amends = True
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         data = Path(env["XDG_DATA_HOME"]) if env.get("XDG_DATA_HOME") else home / ".local" / "share"

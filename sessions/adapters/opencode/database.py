@@ -10,9 +10,7 @@ from typing import Any
 import orjson
 
 from sessions.adapters.expanding import Member
-from sessions.adapters.opencode import rows, tools
-from sessions.adapters.opencode.values import inside
-from sessions.adapters.records import NotARecord, load
+from sessions.adapters.opencode import rows
 
 TABLES = frozenset({"session", "message", "part", "todo", "session_message"})
 _LIVELY = 24 * 3600 * 1000  # ms before the newest change within which a session's parts are looked at one by one
@@ -42,13 +40,12 @@ def _document(connection: sqlite3.Connection, row: dict[str, Any], there: set[st
     session = _text(row["id"])
     parts: dict[bytes, list[bytes]] = {}
     orphans: list[bytes] = []
-    plan: Any = None
+    planned = False
     query = "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY message_id, id"
     for message_id, part_id, data in connection.execute(query, (session,)):
         ids = {"id": _text(part_id), "sessionID": session, "messageID": _text(message_id)}
         parts.setdefault(message_id, []).append(rows.record(_bytes(data), **ids))
-        if b'"todowrite"' in data:
-            plan = _planned(data) or plan
+        planned = planned or b'"todowrite"' in data
     messages: list[tuple[bytes, list[bytes]]] = []
     query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
     for message_id, data in connection.execute(query, (session,)):
@@ -63,9 +60,10 @@ def _document(connection: sqlite3.Connection, row: dict[str, Any], there: set[st
         second = _second(connection, session)
         if second:
             more["session_messages"] = b"[" + b",".join(second) + b"]"
-    if "todo" in there:
+    if "todo" in there and not planned:
+        # Calls of the plan tool tell the list as it became; the table has only its last state, and may outlive them.
         todos = _todos(connection, session)
-        if todos and [(todo["content"], todo["status"]) for todo in todos] != plan:
+        if todos:
             more["todos"] = orjson.dumps(todos)
     return rows.document(rows.info(row), messages, **more)
 
@@ -85,21 +83,6 @@ def _todos(connection: sqlite3.Connection, session: str) -> list[dict[str, str]]
         {"content": _text(content), "status": _text(status), "priority": _text(priority)}
         for content, status, priority in connection.execute(query, (session,))
     ]
-
-
-def _planned(data: bytes) -> list[tuple[str, str]] | None:
-    """The list that a call of the plan tool left, as the table of tasks would hold it."""
-    try:
-        part = load(data)
-    except NotARecord:
-        return None
-    state = part.get("state")
-    if not isinstance(state, dict) or tools.goals(state, part.get("tool")) is None:
-        return None
-    given = inside(state, "input", "todos")
-    if not isinstance(given, list):
-        return None
-    return [(str(item.get("content")), str(item.get("status"))) for item in given if isinstance(item, dict)]
 
 
 def _counts(connection: sqlite3.Connection, table: str) -> dict[bytes, tuple[int, int]]:

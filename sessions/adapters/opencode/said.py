@@ -37,7 +37,8 @@ class Said:
         role = str(info.get("role"))
         failed = info.get("error")
         created = inside(info, "time", "created")
-        done = number(inside(info, "time", "completed")) if usage(info.get("tokens")) else None
+        figures = usage(info.get("tokens"))
+        done = number(inside(info, "time", "completed")) if figures else None
         return cls(
             id=words(info.get("id")),
             role=role,
@@ -45,7 +46,7 @@ class Said:
             model=words(info.get("modelID")) or words(inside(info, "model", "modelID")),
             summary=role == "assistant" and info.get("summary") is True,
             error=(words(failed.get("name")) or "error") if isinstance(failed, dict) else None,
-            done=f"{done}" if done else None,
+            done=f"{number(created)}-{done}-{figures.prompt}-{figures.output}" if figures and done else None,
         )
 
     @property

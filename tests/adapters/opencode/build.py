@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import PurePath
 from typing import Any
@@ -47,7 +48,7 @@ class Session:
             "agent": "build",
             "path": {"cwd": "/srv/project", "root": "/srv/project"},
             "cost": 0,
-            "tokens": tokens(),
+            "tokens": next((part["tokens"] for part in reversed(parts) if part["type"] == "step-finish"), tokens()),
             "modelID": "large",
             "providerID": "acme",
             "finish": "stop",
@@ -72,14 +73,15 @@ class Session:
 
     def _add(self, role: str, parts: tuple[Record, ...], info: Record) -> str:
         n = len(self.messages)
-        name = f"msg_22accace1{n:03d}7Kt7IP9fnqdy60"
+        own = hashlib.sha256(self.info["id"].encode()).hexdigest()[:14]
+        name = f"msg_22accace1{n:03d}{own}"
         owned = []
         for part in parts:
             self.parts += 1
             owned.append(
                 {
                     **part,
-                    "id": f"prt_22accacf{self.parts:04d}pBOI7MlSQOqkD6",
+                    "id": f"prt_22accacf{self.parts:04d}{own}",
                     "sessionID": self.info["id"],
                     "messageID": name,
                 }
