@@ -8,7 +8,7 @@ from typing import Any
 from django.http import Http404
 
 from sessions import charts as figures
-from sessions import panels, queries, render
+from sessions import panels, queries, render, timeline
 from sessions.adapters import by_agent
 from sessions.contexts import Item
 from sessions.forecast import State, forecast
@@ -120,6 +120,7 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
         "since": _since_parted(seen),
         **panels.goals(session),
         **panels.version_line(seen, request, limit=VERSIONS),
+        **timeline.around(session, query),
     }
     # Where the agent's own figures hold, the meter is one short look; else it has to sum the context, and comes after.
     context["metered"] = not (seen.parted or seen.looks_back)
