@@ -29,10 +29,15 @@ _BY_DEFAULT = dict.fromkeys(
 )
 
 
+def plain_name(model: str) -> str:
+    """A model's name without what an agent adds to it."""
+    return _LONG.sub("", model.strip())
+
+
 @cache
 def limits_of(model: str) -> Limits:
     """The limits of a model by the name under which sessions record it; `context` None where it is not known."""
-    name = _LONG.sub("", model.strip())
+    name = plain_name(model)
     found = _look_up(name)
     if found is None:
         return Limits(model=model, source="not in the model catalogue")

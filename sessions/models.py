@@ -317,6 +317,27 @@ class Pin(models.Model):
         constraints = [models.UniqueConstraint(fields=["session", "seq"], name="pin_once")]
 
 
+class ModelLimit(models.Model):
+    """What a workspace says of models itself, over the catalogue. NULL: it says nothing of that. Prices in US dollars a million tokens."""
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    pattern = models.TextField(help_text="a model's name, or a pattern with * and ?; the longest that fits holds")
+    context = models.IntegerField(null=True)
+    input = models.IntegerField(null=True)
+    output = models.IntegerField(null=True)
+    price_input = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    price_output = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    price_cache_read = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    price_cache_write = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    source = models.TextField(help_text="who says so")
+    date = models.DateField(help_text="as of when")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "pattern"], name="model_limit_once")]
+
+
 class Event(models.Model):
     """Who did what, append-only."""
 
@@ -329,3 +350,73 @@ class Event(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["session", "-at"], name="event_session")]
+
+
+class Upload(models.Model):
+    """Bytes of a source on their way in: they came in pieces, and the last is not here yet or made no session so far."""
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    path = models.TextField(help_text="the name under which the source is to be kept")
+    base = models.ForeignKey(Source, models.DB_CASCADE, null=True, related_name="+", help_text="what it continues")
+    start = models.BigIntegerField(help_text="bytes of the base that stand before it")
+    size = models.BigIntegerField(help_text="bytes of the whole, the base's among them")
+    rewrite = models.BooleanField(default=False, help_text="takes the place of what is stored under the name")
+    touched_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "path"], name="upload_path")]
+
+
+class UploadChunk(models.Model):
+    """A stretch of an upload's bytes, compressed by zstd."""
+
+    pk = models.CompositePrimaryKey("upload_id", "offset")
+    upload = models.ForeignKey(Upload, models.DB_CASCADE, related_name="chunks", db_index=False)
+    offset = models.BigIntegerField()
+    length = models.IntegerField()
+    data = models.BinaryField()
+
+
+class Intake(models.Model):
+    """What became of a file that came in by one of the ways in. The same outcome again is the same row, newer."""
+
+    class How(models.TextChoices):
+        COMMAND = "command", "ingest"
+        WATCH = "watch", "watched folder"
+        UPLOAD = "upload", "upload"
+        PUSH = "push", "push"
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    key = models.BinaryField(help_text="digest of path, way and outcome")
+    at = models.DateTimeField()
+    how = models.TextField(choices=How)
+    path = models.TextField()
+    outcome = models.TextField()
+    reason = models.TextField(default="")
+    agent = models.TextField(null=True)
+    session = models.ForeignKey(Session, models.DB_SET_NULL, null=True, related_name="+")
+    size = models.BigIntegerField(default=0, help_text="bytes of the file")
+    entries = models.IntegerField(default=0)
+    added = models.IntegerField(default=0, help_text="entries that were new, over all its times")
+    times = models.IntegerField(default=1)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="intake_once")]
+        indexes = [
+            models.Index(fields=["workspace", "-at", "-id"], name="intake_recent"),  # the page
+            models.Index(fields=["workspace", "outcome", "-at", "-id"], name="intake_outcome"),  # the page, filtered
+        ]
+
+
+class Watcher(models.Model):
+    """A process that watches folders: when it was last heard of, and when it last had read all there was."""
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    host = models.TextField()
+    folders = models.JSONField(default=list)
+    heard_at = models.DateTimeField()
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "host"], name="watcher_host")]
