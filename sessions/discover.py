@@ -9,17 +9,28 @@ from pathlib import Path
 from sessions.adapters import adapters
 
 SUFFIXES = (".jsonl", ".json", ".zst", ".txt", ".log", ".md", ".db")
+_WAL = "-wal"  # behind a database's name: what was written to it and is not in it yet
 _SKIPPED = {"node_modules", ".git", "__pycache__", "shell-snapshots", "file-history", "statsig", "thread-writer-locks"}
 
 
 def agent_folders(home: Path, env: Mapping[str, str]) -> list[tuple[str, Path]]:
-    """Existing folders in which agents of this machine keep sessions, each with its agent."""
+    """Existing folders (and databases) in which agents of this machine keep sessions, each with its agent."""
     found: list[tuple[str, Path]] = []
     for adapter in adapters().values():
         for root in adapter.roots(home, env):
-            if root.is_dir():
+            if root.exists():
                 found.append((adapter.agent, root))
     return found
+
+
+def may_hold(path: Path) -> bool:
+    """Whether a file's name is one of files that may hold sessions."""
+    return path.name.removesuffix(_WAL).endswith(SUFFIXES)
+
+
+def meant(path: Path) -> Path:
+    """The file that is read where this one changed: of a write-ahead log its database, else itself."""
+    return path.with_name(path.name.removesuffix(_WAL)) if path.name.endswith(f".db{_WAL}") else path
 
 
 def files_under(paths: Iterable[Path]) -> Iterator[Path]:
@@ -28,9 +39,12 @@ def files_under(paths: Iterable[Path]) -> Iterator[Path]:
     A path that is a file is given whatever its name; inside folders only files that may hold sessions are.
     """
     seen: set[tuple[int, int]] = set()
+    given: set[Path] = set()
     for path in paths:
         if not path.is_dir():
-            yield path
+            if meant(path) not in given:
+                given.add(meant(path))
+                yield meant(path)
             continue
         yield from _walk(path, seen)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sessions.discover import may_hold
 from sessions.expansion import Unreadable, expanded, snapshot
 from sessions.ingest import Taken, ingest_paths
 from sessions.models import Session, Source
@@ -171,6 +172,13 @@ def test_a_live_agent_is_not_held_up(store: Store) -> None:
     store.write(long("ses_later", turns=1))
     assert json.loads(member.document())["info"]["id"] == build.SESSION
     assert list(members) == []
+
+
+def test_a_change_of_the_log_is_one_of_its_database(workspace: Workspace, store: Store) -> None:
+    store.write(long(turns=1))
+    log = Path(f"{store.path}-wal")
+    assert may_hold(log)
+    assert [one.outcome for one in ingest_paths(workspace, [log, store.path])] == ["added"]
 
 
 def test_what_is_in_the_log_alone_is_read(store: Store, tmp_path: Path) -> None:

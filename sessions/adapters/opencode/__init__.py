@@ -15,6 +15,9 @@ from sessions.contexts import Item
 from sessions.entries import Facts
 
 
+_DATABASES = ("opencode.db", "opencode-dev.db", "opencode-local.db")  # of released, and of other builds
+
+
 class OpenCode:
     """The adapter: `sessions.adapters.base.Adapter` says what each verb promises."""
 
@@ -26,7 +29,13 @@ class OpenCode:
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         data = Path(env["XDG_DATA_HOME"]) if env.get("XDG_DATA_HOME") else home / ".local" / "share"
-        return (data / "opencode",)
+        folder = data / "opencode"
+        databases = [folder / name for name in _DATABASES]
+        if env.get("OPENCODE_DB"):
+            databases.append(folder / env["OPENCODE_DB"])
+        # Nothing else of that folder is looked through: it holds keys, and a copy of every project's files.
+        logs = [path.with_name(f"{path.name}-wal") for path in databases]
+        return (*databases, *logs, folder / "storage" / "session", folder / "project")
 
     def claim(self, path: PurePath, head: bytes) -> Claim | None:
         return claims.claim(path, head)

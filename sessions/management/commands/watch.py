@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import signal
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from sessions.discover import SUFFIXES, agent_folders
+from sessions import watched
+from sessions.discover import agent_folders, may_hold
 from sessions.ingest import Taken, ingest_paths
+from sessions.intake import How
 from sessions.management.base import SessionsCommand
 from sessions.management.commands.ingest import line
 from sessions.watching import Changes, changes
@@ -35,28 +40,61 @@ class Command(SessionsCommand):
         def wanted() -> list[Path]:
             return given or [folder for _, folder in agent_folders(Path.home(), os.environ)]
 
-        taker = _Taker(self, options)
+        heart = _Heart(self, options, wanted)
+        taker = _Taker(self, options, heart)
         taker.say("Watching " + (", ".join(map(str, wanted())) or "for the folders of agents; there is none yet"))
-        with _ended_by_signal(stop):
-            for found in changes(wanted, stop):
+        with ended_by_signal(stop):
+            for found in changes(wanted, stop, idle=taker.idle):
                 taker.take(found)
+        heart.stop()
+
+
+class _Heart:
+    """Writes down that the watcher lives, and whether it has read all there is. A database that does not answer is no news here."""
+
+    def __init__(self, command: Command, options: dict[str, Any], wanted: Callable[[], list[Path]]) -> None:
+        self.command = command
+        self.options = options
+        self.wanted = wanted
+        self.last = -watched.BEAT
+
+    def beat(self, *, read: bool) -> None:
+        now = time.monotonic()
+        if now - self.last < watched.BEAT:
+            return
+        self.last = now
+        folders = [str(path) for path in self.wanted() if path.exists()]
+        try:
+            watched.beat(self.command.workspace(self.options), platform.node(), folders, read=read)
+        except (OperationalError, InterfaceError):
+            close_old_connections()
+
+    def stop(self) -> None:
+        try:
+            watched.ended(self.command.workspace(self.options), platform.node())
+        except (OperationalError, InterfaceError):
+            return
 
 
 class _Taker:
     """Takes changed files in; what the database did not take is tried again with the next changes."""
 
-    def __init__(self, command: Command, options: dict[str, Any]) -> None:
+    def __init__(self, command: Command, options: dict[str, Any], heart: _Heart) -> None:
         self.command = command
         self.options = options
+        self.heart = heart
         self.waiting: set[Path] = set()
 
+    def idle(self) -> None:
+        self.heart.beat(read=not self.waiting)
+
     def take(self, found: Changes) -> None:
-        paths = self.waiting | {path for path in found.paths if path.is_dir() or path.name.endswith(SUFFIXES)}
+        paths = self.waiting | {path for path in found.paths if path.is_dir() or may_hold(path)}
         if not paths:
             return
         try:
             close_old_connections()
-            ingest_paths(self.command.workspace(self.options), sorted(paths), told=self.told)
+            ingest_paths(self.command.workspace(self.options), sorted(paths), told=self.told, how=How.WATCH)
         except (OperationalError, InterfaceError) as error:
             self.waiting = paths
             self.say(f"The database did not answer; {len(paths)} changes wait for it: {_first_line(error)}")
@@ -64,6 +102,7 @@ class _Taker:
             self.waiting = set()
 
     def told(self, taken: Taken) -> None:
+        self.heart.beat(read=False)
         if taken.outcome not in _SAID or (taken.outcome == "failed" and not Path(taken.path).exists()):
             return
         self.say(line(taken), taken)
@@ -76,7 +115,7 @@ class _Taker:
         self.command.stdout.flush()
 
 
-class _ended_by_signal:  # noqa: N801 -- used as the function it reads as
+class ended_by_signal:  # noqa: N801 -- used as the function it reads as
     """While it holds, Ctrl-C and SIGTERM end the watch at once, and quietly."""
 
     def __init__(self, stop: threading.Event) -> None:

@@ -90,5 +90,10 @@ def test_a_database_of_another_name_is_known_by_its_tables() -> None:
 
 def test_where_it_keeps_its_sessions() -> None:
     home = Path("/home/ann")
-    assert ADAPTER.roots(home, {}) == (home / ".local/share/opencode",)
-    assert ADAPTER.roots(home, {"XDG_DATA_HOME": "/data"}) == (Path("/data/opencode"),)
+    own = home / ".local/share/opencode"
+    roots = ADAPTER.roots(home, {})
+    assert {own / "opencode.db", own / "opencode.db-wal", own / "storage/session"} <= set(roots)
+    assert own not in roots, "keys and copies of projects lie there too"
+    assert Path("/data/opencode/opencode.db") in ADAPTER.roots(home, {"XDG_DATA_HOME": "/data"})
+    assert Path("/elsewhere/my.db") in ADAPTER.roots(home, {"OPENCODE_DB": "/elsewhere/my.db"})
+    assert own / "my.db" in ADAPTER.roots(home, {"OPENCODE_DB": "my.db"})
