@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import tempfile
-from collections.abc import Callable
-from pathlib import PurePath, PurePosixPath
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import PurePath
 from typing import Annotated, Any, BinaryIO, cast
 from urllib.parse import quote
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Query, Router
 from ninja.errors import HttpError
 from ninja.responses import Status
 
-from sessions import answers, versions
-from sessions.ingest import link_parents, take
+from sessions import answers, uploads, versions
+from sessions.ingest import Taken
 from sessions.keyset import MOST, PAGE, BadCursor, sessions_page
-from sessions.models import Session
+from sessions.models import Intake, Session
 from sessions.naming import Ambiguous, NoSuchSession, find_session
 from sessions.schemas import (
     ContextOut,
@@ -25,12 +29,13 @@ from sessions.schemas import (
     GoalOut,
     HeadIn,
     MovedOut,
+    ReceivedOut,
     RollbackIn,
     SessionsOut,
     SessionWhole,
     SourceOut,
+    StandingOut,
     StepsOut,
-    TakenOut,
     VersionsOut,
 )
 from sessions.sourcebytes import stored
@@ -42,7 +47,6 @@ ENTRIES = 100  # of a page, where nobody says how many
 MOST_ENTRIES = 500
 STEPS = 1000
 MOST_STEPS = 10_000
-HELD = 8 << 20  # bytes of an upload beyond which it waits on disk
 BLOCK = 1 << 20
 _OPERATORS = frozenset({"operator", "admin"})
 
@@ -153,9 +157,37 @@ def roll_back(request: HttpRequest, session: str, wanted: RollbackIn) -> Any:
     )
 
 
+@router.api_operation(
+    ["GET", "HEAD"],
+    "/sources",
+    response=StandingOut,
+    summary="How much of a source is stored, by the name it was sent under",
+)
+def get_standing(
+    request: HttpRequest,
+    response: HttpResponse,
+    path: str | None = None,
+    name: str | None = None,
+    agent: str | None = None,
+    sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
+) -> Any:
+    """404 where nothing is. `sha256`: where nothing is under the name, whether the same bytes are here under another.
+
+    The headers say the same: `Upload-Offset`, `Upload-Complete`, `Repr-Digest`.
+    """
+    workspace = _workspace(request)
+    found = uploads.standing(workspace, uploads.label(_named(path, name)), agent=agent, sha256=sha256)
+    if found is None:
+        raise Http404("Nothing is stored under this name.")
+    response["Upload-Offset"] = str(found.stored)
+    response["Upload-Complete"] = "?1" if found.complete else "?0"
+    response["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(found.sha256)).decode()}:"
+    return asdict(found)
+
+
 @router.post(
     "/sources",
-    response={200: TakenOut, 201: TakenOut, 422: TakenOut},
+    response={200: ReceivedOut, 201: ReceivedOut, 202: ReceivedOut, 422: ReceivedOut},
     summary="Take a file in: multipart field `file`, or a raw body with `?name=`",
     openapi_extra={
         "requestBody": {
@@ -168,40 +200,113 @@ def roll_back(request: HttpRequest, session: str, wanted: RollbackIn) -> Any:
         }
     },
 )
-def post_source(request: HttpRequest, name: str | None = None) -> Any:
+def post_source(
+    request: HttpRequest,
+    name: str | None = None,
+    path: str | None = None,
+    offset: Annotated[int | None, Query(ge=0)] = None,
+    complete: bool = True,
+    rewrite: bool = False,
+) -> Any:
     """201 for a new session, 200 where it was here or grew, 422 with the reason where the file is no session.
 
-    The name tells one file from another: the same name with more in it is the same file, grown.
+    The name tells one file from another: the same name with more in it is the same file, grown; with less in it, it is refused (409)
+    unless `rewrite=true`, and what is stored stays either way. With `offset` the body is a piece, as with PATCH.
     """
     workspace = _workspace(request)
     _operators_only(request)
+    if offset is not None:
+        return _piece(request, workspace, _named(path, name), offset, complete=complete, rewrite=rewrite)
     if request.content_type == "multipart/form-data":
         upload = request.FILES.get("file")
         if upload is None:
             raise HttpError(422, "The form has no field `file` with a file in it.")
-        taken = take(
-            workspace,
-            _uploaded(name or upload.name or "upload"),
-            cast("BinaryIO", upload),
-            owner=request.user,
-            patient=False,
+        name = uploads.label(path or name or upload.name or "upload")
+        taken = uploads.whole(
+            workspace, name, cast("BinaryIO", upload), rewrite=rewrite, how=_how(request), by=request.user
         )
     else:
-        if not name:
-            raise HttpError(422, "Say the file's name: `?name=`.")
-        with tempfile.SpooledTemporaryFile(max_size=HELD) as file:
-            while block := request.read(BLOCK):
-                file.write(block)
-            taken = take(workspace, _uploaded(name), cast("BinaryIO", file), owner=request.user, patient=False)
-    link_parents(workspace)
+        name = uploads.label(_named(path, name))
+        with _body(request) as file:
+            taken = uploads.whole(workspace, name, file, rewrite=rewrite, how=_how(request), by=request.user)
+    return _answered(taken, taken.size if taken.outcome in uploads.HELD else 0)
+
+
+@router.patch(
+    "/sources",
+    response={200: ReceivedOut, 201: ReceivedOut, 202: ReceivedOut, 422: ReceivedOut},
+    summary="Append bytes to a source from `offset` on, which must be how many are stored",
+    openapi_extra={
+        "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    },
+)
+def patch_source(
+    request: HttpRequest,
+    offset: Annotated[int, Query(ge=0)],
+    name: str | None = None,
+    path: str | None = None,
+    complete: bool = True,
+    rewrite: bool = False,
+) -> Any:
+    """409 with the right offset where another number of bytes is stored. `complete=false`: more follows at once (202).
+
+    `rewrite=true` at offset 0 begins a new revision; the one stored stays. Bytes that make no session yet are kept with 422 and the
+    reason, and what follows is put behind them.
+    """
+    workspace = _workspace(request)
+    _operators_only(request)
+    return _piece(request, workspace, _named(path, name), offset, complete=complete, rewrite=rewrite)
+
+
+def _piece(request: HttpRequest, workspace: Any, name: str, offset: int, *, complete: bool, rewrite: bool) -> Any:
+    if request.content_type == "multipart/form-data":
+        raise HttpError(422, "A piece is sent as the raw body.")
+    path = uploads.label(name)
+    with _body(request) as file:
+        received = uploads.piece(
+            workspace,
+            path,
+            file,
+            offset=offset,
+            complete=complete,
+            rewrite=rewrite,
+            how=_how(request),
+            by=request.user,
+        )
+    if received.taken is None:
+        return Status(202, {**Taken(path, "held", size=received.stored).to_json(), "stored": received.stored})
+    return _answered(received.taken, received.stored)
+
+
+def _answered(taken: Taken, stored: int) -> Any:
     status = {"added": 201, "kept": 201, "skipped": 422, "failed": 422}.get(taken.outcome, 200)
-    return Status(status, taken.to_json())
+    return Status(status, {**taken.to_json(), "stored": stored})
 
 
-def _uploaded(name: str) -> str:
-    """The path under which an upload is kept: its own, without anything that leads out of it."""
-    pieces = [piece for piece in PurePosixPath(name.replace("\\", "/")).parts if piece not in ("/", "..", ".")]
-    return "/".join(["upload:", *pieces])
+@contextmanager
+def _body(request: HttpRequest) -> Iterator[BinaryIO]:
+    """The request's body as a file; what is long waits on disk."""
+    size = 0
+    with tempfile.SpooledTemporaryFile(max_size=uploads.IN_MEMORY) as file:
+        while block := request.read(BLOCK):
+            size += len(block)
+            if size > settings.UPLOAD_LIMIT:
+                raise uploads.too_large(size)
+            file.write(block)
+        file.seek(0)
+        yield cast("BinaryIO", file)
+
+
+def _named(path: str | None, name: str | None) -> str:
+    found = path or name
+    if not found:
+        raise HttpError(422, "Say the file's name: `?name=`.")
+    return found
+
+
+def _how(request: HttpRequest) -> str:
+    """By a token it is a program's push; by a person's cookie an upload."""
+    return Intake.How.PUSH if "Authorization" in request.headers else Intake.How.UPLOAD
 
 
 def _workspace(request: HttpRequest) -> Any:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Q
 
+from sessions import intake
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
@@ -71,9 +72,14 @@ class _Same(Exception):
 
 
 def ingest_paths(
-    workspace: Any, paths: Iterable[Path], *, owner: Any = None, told: Callable[[Taken], None] | None = None
+    workspace: Any,
+    paths: Iterable[Path],
+    *,
+    owner: Any = None,
+    told: Callable[[Taken], None] | None = None,
+    how: str = intake.How.COMMAND,
 ) -> list[Taken]:
-    """Take in every file under `paths`; what became of each, in order. One bad file never stops the rest.
+    """Take in every file under `paths`; what became of each, in order, and into the intake log. One bad file never stops the rest.
 
     Sessions come before the sidecars that belong to them, and sources before those that continue them, whatever their names.
     """
@@ -88,11 +94,13 @@ def ingest_paths(
                     left.append(path)
                     continue
                 out.append(taken)
+                intake.note(workspace, taken, how=how, by=owner)
                 if told is not None:
                     told(taken)
         patient = len(left) < len(waiting)
         waiting = left
     link_parents(workspace)
+    intake.prune(workspace)
     return out
 
 

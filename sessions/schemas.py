@@ -321,3 +321,19 @@ class TakenOut(Schema):
     malformed: int
     tokens: Totals
     problems: list[str]
+
+
+class ReceivedOut(TakenOut):
+    """`outcome` may also be `held`: these bytes are kept, and more are awaited before the file is taken in."""
+
+    stored: int = Field(description="bytes that are here under the name: where the next piece goes on")
+
+
+class StandingOut(Schema):
+    path: str
+    stored: int = Field(description="bytes that are here: where the next piece goes on")
+    sha256: str = Field(description="of those bytes")
+    complete: bool = Field(description="false while bytes wait for more, or for becoming a session")
+    agent: str | None
+    session: Id | None
+    revision: int | None

@@ -28,11 +28,13 @@ class Changes:
     whole: bool
 
 
-def changes(wanted: Callable[[], list[Path]], stop: Event) -> Iterator[Changes]:
+def changes(
+    wanted: Callable[[], list[Path]], stop: Event, *, idle: Callable[[], None] = lambda: None
+) -> Iterator[Changes]:
     """What changed under the folders and files that `wanted` names now, until `stop` is set.
 
     Begins with everything there is, so that nothing written before is missed. A folder that vanished is left; when it is there again
-    it is begun anew.
+    it is begun anew. `idle` is called every other second or so, and only where nothing that was told is still to be read.
     """
     known: Present = {}
     while not stop.is_set():
@@ -44,20 +46,22 @@ def changes(wanted: Callable[[], list[Path]], stop: Event) -> Iterator[Changes]:
         except OSError:
             # Nothing is there yet, or went between looking and watching, or the system has no watch left to give.
             known = {}
+            idle()
             stop.wait(_RETRY)
             continue
         with watcher:
             new = tuple(path for path, identity in present.items() if known.get(path) != identity)
             if new:
                 yield Changes(new, whole=True)
-            known = yield from _until_other_folders(watcher, present, wanted, stop)
+            known = yield from _until_other_folders(watcher, present, wanted, stop, idle)
 
 
 def _until_other_folders(
-    watcher: RustNotify, present: Present, wanted: Callable[[], list[Path]], stop: Event
+    watcher: RustNotify, present: Present, wanted: Callable[[], list[Path]], stop: Event, idle: Callable[[], None]
 ) -> Generator[Changes, None, Present]:
     """Changes while the same folders are there; returns those of them that need no new beginning."""
     while not stop.is_set():
+        idle()
         found = watcher.watch(DEBOUNCE, _STEP, LOOKED_AGAIN, stop)
         if isinstance(found, str):
             if found in ("stop", "signal"):

@@ -20,7 +20,7 @@ api = NinjaAPI(
     urls_namespace="api",
 )
 
-for router in ("sessions.api.router", "compaction.api.router"):
+for router in ("sessions.api.router", "sessions.insight_api.router", "compaction.api.router"):
     api.add_router("", router)
 
 
@@ -57,12 +57,14 @@ REFUSAL_STATUS = {
     **dict.fromkeys(("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_model", "usage"), 422),
     **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn", "no_such_step", "no_such_file"), 422),
     "broker_unreachable": 503,
+    "too_large": 413,
 }
 
 
 @api.exception_handler(Refused)
 def refused(request: HttpRequest, error: Refused) -> HttpResponse:
-    return refusal(request, REFUSAL_STATUS.get(error.code, 409), error.code, str(error))
+    facts: dict[str, Any] = getattr(error, "facts", {})
+    return refusal(request, REFUSAL_STATUS.get(error.code, 409), error.code, str(error), **facts)
 
 
 @api.exception_handler(HttpError)

@@ -139,6 +139,12 @@ WHITENOISE_AUTOREFRESH = DEBUG
 
 NINJA_PAGINATION_MAX_LIMIT = 500
 
+# Sources from elsewhere: bytes that one may have. A body waits on disk, not in memory, until it is taken in.
+UPLOAD_LIMIT = max(1, env.number("PALIMPSEST_UPLOAD_LIMIT", default=2 << 30))
+DATA_UPLOAD_MAX_NUMBER_FILES = 1000
+# Rows of the intake log that a workspace keeps.
+INTAKE_KEPT = max(1, env.number("PALIMPSEST_INTAKE_KEPT", default=5000))
+
 # Celery: results are rows, so there is no result backend. A message counts as done only after its task has ended, and
 # comes back when its worker dies; so tasks are idempotent, and the broker waits longer than the longest of them.
 BROKER = broker.address(env.secret("CELERY_BROKER_URL"), env.secret("DATABASE_URL"))

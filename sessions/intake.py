@@ -1,0 +1,72 @@
+"""The intake log: what was taken in, what was skipped and why, by whichever way it came. Written here alone, and bounded.
+
+A file that grows all day is one row that says how often: a row is one outcome of one path by one way. What changed nothing is no news,
+unless a person asked for it by an upload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db.models import F
+from django.utils import timezone
+
+from sessions.models import Intake
+from sessions.store import clean
+
+if TYPE_CHECKING:
+    from sessions.ingest import Taken
+
+How = Intake.How
+
+
+def note(workspace: Any, taken: Taken, *, how: str, by: Any = None) -> None:
+    """Write down what became of a file."""
+    if taken.outcome == "unchanged" and how != How.UPLOAD:
+        return
+    if how == How.WATCH and taken.reason == "there is no such file":
+        # A watched file that went between the change and the look at it: nothing came, nothing was lost.
+        return
+    path = clean(taken.path) or ""
+    words = {
+        "at": timezone.now(),
+        "reason": clean("; ".join([taken.reason, *taken.problems] if taken.reason else taken.problems)) or "",
+        "agent": taken.agent,
+        "session_id": taken.session,
+        "size": taken.size,
+        "entries": taken.entries,
+        "by": by,
+    }
+    key = _key(path, how, taken.outcome)
+    here = Intake.objects.filter(workspace=workspace, key=key)
+    if here.update(**words, times=F("times") + 1, added=F("added") + taken.added):
+        return
+    row = Intake(
+        workspace=workspace, key=key, how=how, path=path, outcome=taken.outcome, added=taken.added, **words
+    )
+    # Another process may have written the same row just now: then it is there, which is all that is wanted.
+    Intake.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def prune(workspace: Any, *, kept: int | None = None) -> int:
+    """Drop all but the newest rows of a workspace; how many went."""
+    most = settings.INTAKE_KEPT if kept is None else kept
+    rows = Intake.objects.filter(workspace=workspace)
+    last = rows.order_by("-at", "-pk").values_list("at", "pk")[most : most + 1]
+    for at, pk in last:
+        return _drop(workspace, at, pk)
+    return 0
+
+
+def _drop(workspace: Any, at: datetime, pk: int) -> int:
+    rows = Intake.objects.filter(workspace=workspace)
+    dropped, _ = rows.filter(at__lt=at).delete()
+    same, _ = rows.filter(at=at, pk__lte=pk).delete()
+    return dropped + same
+
+
+def _key(path: str, how: str, outcome: str) -> bytes:
+    return hashlib.blake2b(f"{how}\0{outcome}\0{path}".encode(errors="surrogatepass"), digest_size=16).digest()
