@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from sessions.ranges import Ranges
@@ -80,6 +80,8 @@ class Shown:
 class Block:
     """A stretch of one change. `n`: its number among all blocks, from 1. `left`, `right`: tokens on either side.
 
+    `d`: its number among the differences, from 1; 0 where both are the same.
+
     `first`, `last`: its entries; of insertions both are the entry they follow, and `before`, `body` say what stood and what stands
     there. `kinds`: entries by kind.
     """
@@ -94,6 +96,7 @@ class Block:
     kinds: Mapping[str, int] = field(default_factory=dict)
     before: Body | None = None
     body: Body | None = None
+    d: int = 0
 
     @property
     def inserts(self) -> bool:
@@ -143,7 +146,7 @@ def difference(
         if block.n <= after:
             continue
         if count is None or len(out.blocks) < count:
-            out.blocks.append(block)
+            out.blocks.append(block if block.change is Change.SAME else replace(block, d=out.differences))
         elif out.next is None:
             out.next = block.n - 1
     return out

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions import chartviews, verbs, views
+from sessions import chartviews, insight, verbs, views
 
 app_name = "sessions"
 
@@ -27,6 +27,11 @@ urlpatterns = [
     path("s/<str:name>/chart.svg", chartviews.chart_svg, name="chart-svg"),
     path("s/<str:name>/goals", views.goals, name="goals"),
     path("s/<str:name>/versions", views.versions, name="versions"),
+    path("s/<str:name>/fills", insight.fills, name="fills"),
+    path("s/<str:name>/memory", insight.memory, name="memory"),
+    path("s/<str:name>/context", insight.context, name="context"),
+    path("s/<str:name>/diff", insight.diff, name="diff"),
+    path("s/<str:name>/diff/entries", insight.diff_entries, name="diff-entries"),
     path("s/<str:name>/since", views.since, name="since"),
     path("s/<str:name>/source", views.source, name="source"),
     path("s/<str:name>/undo", verbs.undo, name="undo"),
