@@ -63,7 +63,8 @@ class Part:
     `text`: words; of a tool call its arguments as JSON text (as recorded when they are no valid JSON); of a result its output; of
     media a short description, never the bytes. `role` is set only where a record carries items of several roles (a replacement
     history). `signed` marks reasoning with a signature or encrypted body: kept whole or dropped whole. `meta` holds small display
-    facts (exit code, line range, patch hunks), never sent to the model.
+    facts (exit code, line range, patch hunks), never sent to the model; `unsent` there says that the agent itself does not send the
+    part back (thoughts that are only shown): it counts for nothing.
     """
 
     kind: PartKind
@@ -175,21 +176,26 @@ class GoalStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoalItem:
-    """One item as an agent's plan tool states it. `key` is the agent's own id where it has one."""
+    """One item as an agent's plan tool states it. `key` is the agent's own id where it has one; `path` where that id is a path itself."""
 
     text: str
     status: GoalStatus
     key: str | None = None
     parent_key: str | None = None
     note: str | None = None  # the agent's summary or reason
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GoalChange:
-    """What a record did to the goals. `whole`: `items` is the complete list and replaces the former; else only these items change."""
+    """What a record did to the goals. `whole`: `items` is the complete list and replaces the former; else only these items change.
+
+    `focus`: key of the goal that entries belong to from here on, where the agent says it of each; "" is none.
+    """
 
     items: tuple[GoalItem, ...]
     whole: bool
+    focus: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +261,7 @@ class Entry:
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        return tuple(part.call_id for part in self.parts if part.call_id)
+        return tuple(dict.fromkeys(part.call_id for part in self.parts if part.call_id))
 
     @property
     def is_error(self) -> bool:

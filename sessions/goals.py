@@ -80,7 +80,10 @@ class GoalTracker:
                         self._add(item, seq)
                 else:
                     self._update(known, item, seq)
-        self._refocus(seq)
+        if change.focus is None:
+            self._refocus(seq)
+        else:
+            self._focus(change.focus, seq)
 
     def request(self, text: str, seq: int) -> None:
         """A person's message opened a turn at entry `seq`: an inferred goal, shown only where the agent keeps no plan."""
@@ -169,6 +172,8 @@ class GoalTracker:
         prefix = f"{parent.path}." if parent else ""
         taken = sum(1 for goal in self.goals if goal.parent == (parent.path if parent else None))
         path = f"{prefix}{taken + 1}"
+        if item.path is not None and all(goal.path != item.path for goal in self.goals):
+            path = item.path
         self.changed.add(path)
         self.goals.append(
             Goal(
@@ -191,6 +196,13 @@ class GoalTracker:
         goal.status = item.status
         goal.key = item.key or goal.key
         goal.note = item.note or goal.note
+
+    def _focus(self, key: str, seq: int) -> None:
+        goal = next((goal for goal in self.goals if key and goal.key == key), None)
+        self.current = goal.path if goal is not None else None
+        if goal is not None:
+            goal.last_seq = seq
+            self.changed.add(goal.path)
 
     def _refocus(self, seq: int) -> None:
         active = [goal for goal in self.goals if goal.status is GoalStatus.IN_PROGRESS]

@@ -17,6 +17,13 @@ BUILT_IN = {
     "codex": "sessions.adapters.codex:ADAPTER",
     "gemini-cli": "sessions.adapters.gemini_cli:ADAPTER",
     "opencode": "sessions.adapters.opencode:ADAPTER",
+    "j-cli": "sessions.adapters.jcli:ADAPTER",
+    "universal": "sessions.adapters.universal:ADAPTER",
+    "trace": "sessions.adapters.trace:ADAPTER",
+    "openai": "sessions.adapters.generic.openai:ADAPTER",
+    "anthropic": "sessions.adapters.generic.anthropic:ADAPTER",
+    "ai-sdk": "sessions.adapters.generic.aisdk:ADAPTER",
+    "atif": "sessions.adapters.generic.atif:ADAPTER",
 }
 
 

@@ -48,7 +48,7 @@ def parts_of(content: Any, tool_of: ToolOf = no_tool) -> tuple[Part, ...]:
     if content is None:
         return ()
     if isinstance(content, str):
-        return (Part(PartKind.TEXT, content),)
+        return (Part(PartKind.TEXT, content),) if content else ()
     blocks = content if isinstance(content, list) else [content]
     return tuple(part for block in blocks for part in block_parts(block, tool_of))
 

@@ -128,7 +128,7 @@ class Reader:
             kind_of(parts),
             Role.ASSISTANT,
             parts,
-            sent=True,
+            sent=bool(parts),
             step_key=f"m{self.step}",
             model=model,
             usage=usage,
