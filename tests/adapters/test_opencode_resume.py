@@ -5,6 +5,7 @@ Slow and offline: it runs the real agent (1.18.33). Skips where the recordings o
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 
 from sessions.assembly import Reading
 from sessions.contexts import Item
+from sessions.expansion import expanded
 from tests.adapters.opencode import shapes
 from tests.adapters.opencode.build import read
 from tests.adapters.resume import Answer, Rule, Sent, ask, differences, flatten
@@ -102,6 +104,52 @@ def compare(reading: Reading, answer: Answer) -> list[str]:
 def test_what_is_sent_on_resume(name: str, shared_data: Path) -> None:
     path = shared_data / "opencode" / f"{name}.json"
     assert compare(read(path.read_bytes()), ask("opencode", path, shared_data.parent)) == []
+
+
+@pytest.mark.parametrize("title", ["Fix calculator parser", "Compaction and revert demo (fork #1)", "Prune demo"])
+def test_what_is_sent_of_a_database(title: str, shared_data: Path, tmp_path: Path) -> None:
+    """What we make of a database's rows, the agent takes for an export."""
+    found = expanded(shared_data / "opencode" / "gen11833-opencode.db")
+    assert found is not None
+    documents = {json.loads(data)["info"]["title"]: data for data in map(found.document, found.members())}
+    path = tmp_path / "session.json"
+    path.write_bytes(documents[title])
+    assert compare(read(documents[title]), ask("opencode", path, shared_data.parent)) == []
+
+
+def test_what_is_sent_of_an_older_release(shared_data: Path, tmp_path: Path) -> None:
+    """A session of 1.2.15: the agent wants to know of each answer in which mode it was given, which releases then did not yet say."""
+    raw = json.loads((shared_data / "opencode" / "nvim-derived-explore.1.json").read_bytes())
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(raw))
+    answer = ask("opencode", path, shared_data.parent)
+    assert compare(read(path.read_bytes()), answer) == []
+
+
+@pytest.mark.parametrize("name", ["nvim-derived-redo-all", "nvim-derived-planning"])
+def test_what_is_sent_of_the_first_releases(name: str, shared_data: Path, tmp_path: Path) -> None:
+    """Sessions of 0.14 and 0.15, with what the agent asks of an import today; nothing of it is sent."""
+    raw = json.loads((shared_data / "opencode" / f"{name}.json").read_bytes())
+    raw["info"] = {
+        "slug": "old",
+        "title": "old",
+        "version": "0.15.0",
+        "time": {"created": 1, "updated": 1},
+        **raw["info"],
+    }
+    asked = "msg_none"
+    for message in raw["messages"]:
+        info = message["info"]
+        if info["role"] == "user":
+            asked = info["id"]
+            info.update(agent="build", model={"providerID": "acme", "modelID": "large"})
+        else:
+            info.update({"parentID": asked, "agent": "build", "mode": "build"} | info)
+            info.pop("system", None)
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(raw))
+    own = read((shared_data / "opencode" / f"{name}.json").read_bytes())
+    assert compare(own, ask("opencode", path, shared_data.parent)) == []
 
 
 @pytest.mark.parametrize("name", shapes.SHAPES)

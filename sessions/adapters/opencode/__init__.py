@@ -14,7 +14,6 @@ from sessions.adapters.opencode.reader import Reader
 from sessions.contexts import Item
 from sessions.entries import Facts
 
-
 _DATABASES = ("opencode.db", "opencode-dev.db", "opencode-local.db")  # of released, and of other builds
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from sessions.adapters.base import Line
 from sessions.adapters.opencode.scan import Cursor, Torn
+from sessions.adapters.opencode.values import usage
 
 _STEPPED = "step-finish"
 
@@ -184,7 +185,7 @@ def _note(piece: Piece, key: str, cursor: Cursor) -> None:
         piece.message = value
     elif key == "time" and isinstance(value, dict) and _is_number(value.get("created")):
         piece.created = value["created"]
-    elif key in ("state", "tokens") and isinstance(value, dict):
+    elif isinstance(value, dict) and (key == "state" or (key == "tokens" and usage(value) is not None)):
         piece.inner = (start, cursor.at)
 
 

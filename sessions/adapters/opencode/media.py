@@ -13,7 +13,7 @@ _AS_TEXT = frozenset({"text/plain", "application/x-directory"})  # sent as the w
 
 def is_sent(file: Mapping[str, Any]) -> bool:
     """Whether a person's file goes to the model as a file."""
-    return file.get("mime") not in _AS_TEXT
+    return words(file.get("mime")) not in _AS_TEXT
 
 
 def media(file: Mapping[str, Any], call_id: str | None = None) -> Part:

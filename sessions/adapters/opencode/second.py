@@ -23,7 +23,7 @@ def is_row(record: Mapping[str, Any]) -> bool:
     """Whether a record is a row of this store. Parts of the first name their message and rows do not."""
     if "messageID" in record or "role" in record:
         return False
-    kind = record.get("type")
+    kind = words(record.get("type"))
     return kind in _ROWS or (kind == "compaction" and "summary" in record)
 
 
@@ -65,7 +65,7 @@ def row_entry(row: Mapping[str, Any], said: Said) -> Entry:
 
 def as_part(item: Mapping[str, Any], said: Said) -> Mapping[str, Any]:
     """What stands inside an answer, as a part of the first store. Others are given back as they are."""
-    if not said.second or item.get("type") not in _ITEMS or "messageID" in item:
+    if not said.second or words(item.get("type")) not in _ITEMS or "messageID" in item:
         return item
     out = {**item, "metadata": item.get("providerMetadata")}
     out["time"] = {"start": inside(item, "time", "created")} if isinstance(item.get("time"), dict) else None
