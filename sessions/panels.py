@@ -11,16 +11,18 @@ from sessions.ghosts import band_of
 from sessions.http import Request, may_operate
 from sessions.lines import line_of, parts_of, with_parts
 from sessions.meters import meters
-from sessions.models import Entry, Session, Version
+from sessions.models import Entry, Session, Step, Version
 from sessions.packing import unpack
 from sessions.queries import STATUSES, Reading
 from sessions.store import sizes_of
 from sessions.whatif import THRESHOLD_WORDS, is_shown, limit_source
 
+ASSUMED = "Taken as on"  # how a note begins that warns of nothing: it says what is assumed
 
-def meter(seen: Reading) -> dict[str, Any]:
-    """The context meter: what is used, the thresholds with whose rule they are, the forecast in words."""
-    said = gauge(seen.session, seen.version)
+
+def meter(seen: Reading, at: Step | None = None) -> dict[str, Any]:
+    """The context meter: what is used, the thresholds with whose rule they are, the forecast in words. With `at`: right after that step."""
+    said = gauge(seen.session, seen.version, step=at)
     parts: list[tuple[str, str, int]] = []
     step = said.step
     if step is not None and step.total is None and step.prompt is not None:
@@ -53,6 +55,9 @@ def meter(seen: Reading) -> dict[str, Any]:
         if window is not None
         else [],
         "numbers": {one.key: one for one in said.numbers},
+        "five": said.numbers,
+        "warnings": [note for note in said.forecast.notes if not note.startswith(ASSUMED)],
+        "at_step": at,
     }
 
 
@@ -130,6 +135,7 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
     body = version.insertions.filter(replaces=seq).first() if version is not None and seq in version.masked else None
     band = band_of(seen.bands, seq)
     vector = sizes_of(row)
+    step = session.steps.filter(n=row.step).first() if row.step is not None else None
     by_meter = [(one, one.of(vector)) for one in meters().values()] if row.sent else []
     most = max((tokens for _, tokens in by_meter), default=0) or 1
     with_parts(row)
@@ -148,7 +154,8 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
         "masked_tokens": body.tokens if body is not None else None,
         "visible_in": [v for v in seen.versions if row.sent and seq not in v.hidden] if heavy else [],
         "meters": [(one, tokens, round(tokens * 100 / most, 1)) for one, tokens in by_meter],
-        "step": session.steps.filter(n=row.step).first() if row.step is not None else None,
+        "step": step,
+        "five": gauge(session, step=step).numbers if heavy and step is not None else (),
         "partners": queries.partners_of(session, row),
         "calls": row.call_ids or [],
         "signed": any(part.signed for part in parts),

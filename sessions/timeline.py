@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -154,7 +155,7 @@ def _flag(number: int, version: Version, at: int, figures: Mapping[int, Step]) -
     return Flag(
         number,
         at,
-        brief(visible(plain(version.label)))[:60],
+        inert(brief(version.label))[:60],
         version.at_seq,
         _context(figures.get(at - 1)) if said_before is None else said_before,
         _prompt(figures.get(at)) if said_after is None else said_after,
@@ -197,9 +198,17 @@ def _forks(session: Session) -> list[Fork]:
             [session.pk, [child.pk for child in children]],
         )
         shared = dict(cursor.fetchall())
-    names = {child.pk: visible(plain(child.title))[:40] for child in children}
+    names = {child.pk: inert(child.title)[:40] for child in children}
     out.extend(Fork(n + 1, f"Fork: {names[pk] or 'untitled'}", str(pk)) for pk, n in shared.items())
     return sorted(out, key=lambda fork: fork.at)[:SPANS]
+
+
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def inert(text: str) -> str:
+    """Words of a session for a drawing: no control characters, and nothing that XML cannot hold."""
+    return _NO_XML.sub("", visible(plain(text)))
 
 
 # -- what pages and scripts take of it -----------------------------------------------------------------------------------
@@ -217,6 +226,7 @@ def context_of_chart(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
         "drawing": draw(made, stretch.width, stretch.height),
         "chosen": chosen,
         "words": words_of(made),
+        "title": inert(seen.session.title),
         "v": seen.version.n if seen.looks_back and seen.version is not None else None,
     }
 

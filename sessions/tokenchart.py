@@ -19,6 +19,7 @@ LINE = 15  # pixels from one label to the next
 type Scale = Callable[[float], float]
 """From a step, or from tokens, to pixels."""
 
+RANK = {"compaction": 0, "input_limit": 1, "total": 2}  # which limits are named first where there is little room
 LAYERS = ("cache_read", "cache_write", "fresh", "whole", "answer", "reasoning")  # from the foot up
 
 
@@ -239,12 +240,12 @@ def draw(chart: Chart, width: int, height: int) -> Drawing:
     gone = [(one.first, one.last) for one in chart.rolled]
     out.layers = _layers(chart, gone, frame, x, y)
     out.ticks = [(y(value), short(value)) for value in ticks(scale, 3 if frame.width < 600 else 5)]
-    out.lines = _lines(chart.limits, frame, y)
     shown = [flag for flag in chart.flags if chart.first <= flag.at <= chart.last + 1]
     rolled = [one for one in chart.rolled if one.last >= chart.first and one.first <= chart.last]
     forks = [one for one in chart.forks if chart.first <= one.at <= chart.last + 1]
     taken: list[tuple[float, float]] = []
     heads = sorted([x(flag.at) for flag in shown] + [x(max(one.first, chart.first)) for one in rolled])
+    out.lines = _lines(chart.limits, frame, y, heads)
     for flag in shown:
         out.poles.append(_pole(flag, x(flag.at), frame, heads, taken))
     for one in rolled:
@@ -324,12 +325,12 @@ def _outline(bars: Sequence[tuple[int, int, int]], frame: Frame, x: Scale, y: Sc
     return "".join(path)
 
 
-def _lines(limits: Sequence[Limit], frame: Frame, y: Scale) -> list[Line]:
+def _lines(limits: Sequence[Limit], frame: Frame, y: Scale, heads: Sequence[float]) -> list[Line]:
     """Limits with their names: at the right with leaders, or in the chart above their lines where it is narrow."""
     levels = sorted(((y(one.tokens), one) for one in limits), key=lambda pair: pair[0])
     inside = [(level, one) if level >= frame.top - 1 else (None, one) for level, one in levels]
     if frame.plot_width + LEFT + RIGHT > frame.width:
-        return _lines_within(inside, frame)
+        return _lines_within(inside, frame, heads)
     heights: list[float] = []
     last = float("-inf")
     for level, _ in inside:
@@ -350,26 +351,28 @@ def _lines(limits: Sequence[Limit], frame: Frame, y: Scale) -> list[Line]:
     return out
 
 
-def _lines_within(levels: Sequence[tuple[float | None, Limit]], frame: Frame) -> list[Line]:
-    """In a narrow chart: compaction's name first, the others behind it where they fit; those above the chart have no line."""
-    order = sorted(range(len(levels)), key=lambda at: levels[at][1].name != "compaction")
-    taken: list[tuple[float, float, float]] = []
+def _lines_within(levels: Sequence[tuple[float | None, Limit]], frame: Frame, heads: Sequence[float]) -> list[Line]:
+    """In a narrow chart: names in one row where no line crosses them, compaction's first, others behind it as far as they fit."""
+    inside = sorted(level for level, _ in levels if level is not None)
+    row = next(
+        (level - 4 for level in reversed(inside) if not any(level - 15 < other < level for other in inside)), None
+    )
     words: dict[int, Words] = {}
+    start = frame.left + 5.0
+    order = sorted(range(len(levels)), key=lambda at: RANK.get(levels[at][1].name, len(RANK)))
     for at in order:
         level, one = levels[at]
-        if level is None:
-            continue
         strong, plain = short(one.tokens), one.label
-        width = (len(strong) + len(plain) + 1) * LETTER
-        height = level - 4 if level - 14 >= frame.top - 12 else level + 12
-        start = frame.left + 5.0
-        for low, high, row in sorted(taken):
-            if abs(row - height) < 12 and start < high and low < start + width:
-                start = high + 8
+        width = (len(strong) + len(plain) + 1) * (LETTER + 0.4)
+        if level is None or row is None:
+            continue
+        for head in heads:
+            if start - 10 < head < start + width + 10:
+                start = head + 12
         if start + width > frame.right:
             continue
-        taken.append((start, start + width, height))
-        words[at] = Words(round(start, 1), height, "start", strong, plain)
+        words[at] = Words(round(start, 1), row, "start", strong, plain)
+        start += width + 10
     return [Line(one, level, "", words.get(at)) for at, (level, one) in enumerate(levels)]
 
 
@@ -438,7 +441,9 @@ def _ground(
     figures = change(one.before, one.after)
     words = None
     if frame.width >= 600:
-        words = _beside(low, one.label, f"{which} {figures}".strip(), frame, heads, taken, at=low)
+        words = _beside(
+            low, one.label, " · ".join(part for part in (which, figures) if part), frame, heads, taken, at=low
+        )
         words = words or _beside(low, one.label, which, frame, heads, taken, at=low)
     return Ground(
         low, max(2.0, round(high - low, 1)), outline, arrow, words, f"{one.label}: {which} {figures}".rstrip(" :")

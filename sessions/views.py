@@ -172,12 +172,15 @@ def insertion(request: HttpRequest, name: str, version: int, position: int) -> H
 
 @require_GET
 def meter(request: HttpRequest, name: str) -> HttpResponse:
-    """What the context holds against the agent's own thresholds, and what happens next."""
+    """What the context holds against the agent's own thresholds, and what happens next; with `step`, right after that step."""
     found = session_of(request, name)
     seen = queries.reading(found, number(request, "v", low=0))
-    return page_or_partial(
-        cast("Request", request), "sessions/meter.html", "meter", {"session": found, **panels.meter(seen)}
-    )
+    step = number(request, "step", low=0)
+    at = None if step is None else found.steps.filter(n=step).first()
+    if step is not None and at is None:
+        raise Http404
+    context = {"session": found, **panels.meter(seen, at)}
+    return page_or_partial(cast("Request", request), "sessions/meter.html", "meter", context)
 
 
 @require_GET

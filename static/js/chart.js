@@ -206,7 +206,7 @@
 
   function paintStrip() {
     const needed = whole && whole.n.length > 1 && (zoomed() || whole.steps > 600);
-    strip.hidden = !needed;
+    strip.toggleAttribute("hidden", !needed); // an SVG element has no property for it
     if (!needed) return;
     const f = shown.frame;
     strip.setAttribute("viewBox", `0 0 ${f.width} ${STRIP}`);

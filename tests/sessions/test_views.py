@@ -65,6 +65,9 @@ def addresses(session: Session) -> list[str]:
         reverse("sessions:meter", args=one),
         reverse("sessions:steps", args=one),
         reverse("sessions:steps-json", args=one),
+        reverse("sessions:steps-csv", args=one),
+        reverse("sessions:chart", args=one),
+        reverse("sessions:chart-svg", args=one),
         reverse("sessions:goals", args=one),
         reverse("sessions:versions", args=one),
         reverse("sessions:since", args=one),
@@ -459,28 +462,6 @@ def test_the_raw_record_is_exact(quill: Client, session: Session) -> None:
     assert whole[row.byte_offset : row.byte_offset + row.byte_length] == answer.content
 
 
-def test_the_series_of_the_chart(quill: Client, session: Session) -> None:
-    data = quill.get(reverse("sessions:steps-json", args=[session.pk])).json()
-
-    assert data["steps"] == len(data["n"]) == session.steps_count
-    assert data["turns"][0] == [1, 0, 4]
-    assert [(flag["number"], flag["version"], data["seq"][flag["at"]] >= 100) for flag in data["flags"]] == [
-        (1, 1, True)
-    ]
-    assert {one["name"] for one in data["thresholds"]} == {"compaction", "block", "input_limit", "total"}
-    assert all(one["whose"] and one["rule"] for one in data["thresholds"])
-
-
-def test_a_long_session_is_merged_into_the_largest_of_each_stretch(quill: Client, workspace: Workspace) -> None:
-    session = make.a_session(workspace, make.conversation(5000))
-
-    data = quill.get(reverse("sessions:steps-json", args=[session.pk])).json()
-
-    assert len(data["n"]) <= 600
-    assert data["steps"] == session.steps_count > 600
-    assert max(data["cached"]) == max(session.steps.values_list("cache_read", flat=True))
-
-
 def test_news_are_announced_without_moving_anything(quill: Client, session: Session) -> None:
     address = reverse("sessions:since", args=[session.pk])
 
@@ -587,7 +568,7 @@ def test_hostile_content_is_inert_on_every_page(quill: Client, workspace: Worksp
             continue
         text = answer.content.decode()
         assert "<script>alert" not in text, address
-        assert "<img" not in text, address
+        assert "<img" not in text.replace('<img class="drawing" src="/s/', ""), address
         assert not re.search(r"<svg[^>]*onload", text), address
         assert 'href="javascript' not in text, address
         shown = re.sub(r'value="[^"]*"', "", text)  # what a form sends back stays as it is, and is not drawn
