@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import F
 from django.db.models.functions import Left
@@ -23,6 +25,7 @@ BIGGEST = 50
 BLOCKS = 80
 MOST = 500
 WORDS_SHOWN = 200  # characters of an entry's words in a list
+NEAR = 24  # entries in front of a result among which its call is looked for
 CALL_SHOWN = 2_000  # characters of a call's arguments that are looked into for the one that says most
 
 
@@ -99,34 +102,77 @@ def _share(tokens: int, whole: int) -> float:
     return round(tokens / whole, 6) if whole else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An entry in a list: what it is called, and on one line what says most of it."""
+
+    name: str
+    words: str
+
+
 def words_of(session: Session, moment: Moment, biggest: Sequence[Big]) -> dict[str, str]:
-    """The first words of each: of a call its main argument, of a result its call's, else its own beginning. Two queries at most."""
-    seqs = {big.row.seq for big in biggest if big.row.seq is not None} | {
-        big.call for big in biggest if big.call is not None
-    }
-    texts = texts_of(session, seqs)
-    out: dict[str, str] = {}
-    for big in biggest:
-        seq = big.call if big.call is not None else big.row.seq
-        if seq is not None:
-            out[big.row.key] = texts.get(seq, "")
+    """By key the first words of each: of a call its main argument, of a result its call's, else its own beginning."""
+    said = said_of(
+        session,
+        [big.row.seq for big in biggest if big.row.seq is not None],
+        {big.row.seq: big.call for big in biggest if big.row.seq is not None and big.call is not None},
+    )
+    out = {big.row.key: said[big.row.seq].words for big in biggest if big.row.seq in said}
     added = {big.row.position: big.row.key for big in biggest if big.row.seq is None}
     out.update({added[position]: text for position, text in put_in(moment, added).items()})
     return out
 
 
-def texts_of(session: Session, seqs: Iterable[int]) -> dict[int, str]:
-    """By entry, on one line, what says most of it: a call's main argument, else its first words."""
-    rows = (
-        Entry.objects.filter(session=session, seq__in=list(seqs))
-        .annotate(beginning=Left(F("text"), CALL_SHOWN))
-        .values_list("seq", "kind", "tool", "beginning")
-    )
-    out: dict[int, str] = {}
-    for seq, kind, tool, beginning in rows:
-        text = call_of(tool, beginning).argument or beginning if kind == "tool_call" else beginning
-        out[seq] = _line(text)
+def said_of(session: Session, seqs: Iterable[int], asked: Mapping[int, int] | None = None) -> dict[int, Said]:
+    """What entries are, in a list. `asked`: of results whose call is known already, the entry of the call.
+
+    Two queries by key: the entries, and the calls of those that are results.
+    """
+    calls = dict(asked or {})
+    rows = _beginnings(session, {*seqs, *calls.values()})
+    out: dict[int, Said] = {}
+    open_results = {
+        seq: row for seq, row in rows.items() if row[0] == "tool_result" and seq not in calls and row[2] is not None
+    }
+    if open_results:
+        near = {at for seq in open_results for at in range(max(0, seq - NEAR), seq)} - rows.keys()
+        for seq, row in {**rows, **_beginnings(session, near, kind="tool_call")}.items():
+            if row[0] == "tool_call":
+                found = dict.fromkeys(row[2] or (), seq)
+                calls.update(
+                    {
+                        result: found[call]
+                        for result, one in open_results.items()
+                        for call in one[2] or ()
+                        if call in found
+                    }
+                )
+                rows.setdefault(seq, row)
+    for seq, (kind, tool, _calls, beginning) in rows.items():
+        if kind == "tool_call":
+            out[seq] = _call(tool, beginning)
+        elif kind == "tool_result" and seq in calls and calls[seq] in rows:
+            out[seq] = _call(*rows[calls[seq]][1::2])
+        else:
+            out[seq] = Said(kind.replace("_", " "), _line(beginning))
     return out
+
+
+def _call(tool: str | None, beginning: str) -> Said:
+    call = call_of(tool, beginning)
+    return Said(call.name, _line(call.argument or beginning))
+
+
+type _Beginning = tuple[str, str | None, list[str] | None, str]
+
+
+def _beginnings(session: Session, seqs: Iterable[int], **more: Any) -> dict[int, _Beginning]:
+    rows = (
+        Entry.objects.filter(session=session, seq__in=list(seqs), **more)
+        .annotate(beginning=Left(F("text"), CALL_SHOWN))
+        .values_list("seq", "kind", "tool", "call_ids", "beginning")
+    )
+    return {seq: (kind, tool, calls, beginning) for seq, kind, tool, calls, beginning in rows}
 
 
 def put_in(moment: Moment, positions: Iterable[int | None]) -> dict[int, str]:
@@ -150,7 +196,7 @@ def diff_of(session: Session, left: str, right: str, *, after: int = 0, n: int |
     """How the context of `right` differs from that of `left`; both as `moment_of` reads them. Refused where there is none of it."""
     one, other = moment_of(session, left), moment_of(session, right)
     found = compared(session, one, other, after=after, n=n)
-    said = said_by(session, one, other, found.blocks)
+    entries, bodies = said_by(session, one, other, found.blocks)
     return {
         "session": str(session.pk),
         "agent": session.agent,
@@ -171,7 +217,7 @@ def diff_of(session: Session, left: str, right: str, *, after: int = 0, n: int |
         "changes": {
             change.value: {"items": count, "tokens": found.change[change]} for change, count in found.counts.items()
         },
-        "blocks": [_block(block, said) for block in found.blocks],
+        "blocks": [_block(block, entries, bodies) for block in found.blocks],
         "next": found.next,
     }
 
@@ -182,18 +228,21 @@ def compared(session: Session, left: Moment, right: Moment, *, after: int = 0, n
     )
 
 
-def said_by(session: Session, left: Moment, right: Moment, shown: Sequence[Block]) -> dict[tuple[str, int], str]:
-    """The first words of what blocks of one entry hold: by ("entry", seq), ("left", position) and ("right", position)."""
-    single = [block.first for block in shown if not block.inserts and block.count == 1]
-    out: dict[tuple[str, int], str] = {("entry", seq): text for seq, text in texts_of(session, single).items()}
+def said_by(
+    session: Session, left: Moment, right: Moment, shown: Sequence[Block]
+) -> tuple[dict[int, Said], dict[tuple[str, int], str]]:
+    """What blocks of one entry are, by entry; and the first words of bodies, by ("left", position) and ("right", position)."""
+    entries = said_of(session, [block.first for block in shown if not block.inserts and block.count == 1])
+    bodies: dict[tuple[str, int], str] = {}
     for side, moment in (("left", left), ("right", right)):
-        bodies = [block.before if side == "left" else block.body for block in shown]
-        wanted = [body.position for body in bodies if body is not None]
-        out.update({(side, position): text for position, text in put_in(moment, wanted).items()})
-    return out
+        given = [block.before if side == "left" else block.body for block in shown]
+        wanted = [body.position for body in given if body is not None]
+        bodies.update({(side, position): text for position, text in put_in(moment, wanted).items()})
+    return entries, bodies
 
 
-def _block(block: Block, said: Mapping[tuple[str, int], str]) -> Row:
+def _block(block: Block, entries: Mapping[int, Said], said: Mapping[tuple[str, int], str]) -> Row:
+    about = entries.get(block.first) if not block.inserts and block.count == 1 else None
     return {
         "n": block.n,
         "change": block.change.value,
@@ -204,7 +253,8 @@ def _block(block: Block, said: Mapping[tuple[str, int], str]) -> Row:
         "kinds": dict(block.kinds),
         "left": block.left,
         "right": block.right,
-        "words": said.get(("entry", block.first), "") if block.kinds and block.count == 1 else "",
+        "name": "" if about is None else about.name,
+        "words": "" if about is None else about.words,
         "was": _body(block.before, said, "left"),
         "is": _body(block.body, said, "right"),
     }

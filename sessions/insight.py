@@ -134,7 +134,7 @@ def diff(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404(str(refusal)) from refusal
     after = number(request, "after", 0, low=0) or 0
     result = findings.compared(found, left, right, after=after, n=findings.BLOCKS)
-    said = findings.said_by(found, left, right, result.blocks)
+    entries, bodies = findings.said_by(found, left, right, result.blocks)
     both = urlencode({"left": left.name, "right": right.name})
     context = {
         "session": found,
@@ -142,7 +142,7 @@ def diff(request: HttpRequest, name: str) -> HttpResponse:
         "right": right,
         "both": both,
         "result": result,
-        "rows": [_diff_row(left, right, block, said) for block in result.blocks],
+        "rows": [_diff_row(left, right, block, entries, bodies) for block in result.blocks],
         "sums": _sums(result),
         "after": after,
         "versions": list(found.versions.order_by("-n").only("n", "label", "kind")),
@@ -171,14 +171,14 @@ def diff_entries(request: HttpRequest, name: str) -> HttpResponse:
         Entry.objects.filter(session=found, sent=True, seq__gte=first, seq__lte=stop, seq__gt=after)
         .extra(where=["NOT (%s::int4multirange @> seq)"], params=[to_multirange(side.hidden)])
         .order_by("seq")
-        .values_list("seq", "kind", "tool", "tokens")[: OPENED + 1]
+        .values_list("seq", "kind", "tokens")[: OPENED + 1]
     )
-    texts = findings.texts_of(found, [seq for seq, *_rest in rows[:OPENED]])
+    said = findings.said_of(found, [seq for seq, *_rest in rows[:OPENED]])
     context = {
         "session": found,
         "rows": [
-            {"seq": seq, "name": tool or kind, "tokens": tokens, "words": texts.get(seq, "")}
-            for seq, kind, tool, tokens in rows[:OPENED]
+            {"seq": seq, "result": kind == "tool_result", "tokens": tokens, "said": said.get(seq)}
+            for seq, kind, tokens in rows[:OPENED]
         ],
         "v": None if side.step is not None else side.n,
         "more": urlencode(
@@ -221,16 +221,23 @@ def _sums(result: Difference) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _diff_row(left: Moment, right: Moment, block: Block, said: Mapping[tuple[str, int], str]) -> dict[str, Any]:
+def _diff_row(
+    left: Moment,
+    right: Moment,
+    block: Block,
+    entries: Mapping[int, findings.Said],
+    bodies: Mapping[tuple[str, int], str],
+) -> dict[str, Any]:
     side = "right" if block.change in (Change.ADDED, Change.INSERTED) else "left"
     query = {"left": left.name, "right": right.name, "side": side, "first": max(0, block.first), "last": block.last}
     return {
         "block": block,
         "sign": SIGNS[block.change],
-        "words": said.get(("entry", block.first), ""),
+        "said": entries.get(block.first) if not block.inserts and block.count == 1 else None,
+        "result": "tool_result" in block.kinds,
         "kinds": kinds_said(block.kinds),
-        "was": None if block.before is None else said.get(("left", block.before.position), ""),
-        "is": None if block.body is None else said.get(("right", block.body.position), ""),
+        "was": None if block.before is None else bodies.get(("left", block.before.position), ""),
+        "is": None if block.body is None else bodies.get(("right", block.body.position), ""),
         "opens": urlencode(query) if not block.inserts and block.count > 1 else None,
     }
 

@@ -87,6 +87,7 @@ class BlockOut(Schema):
     kinds: dict[str, int] = Field(description="entries by kind; empty where it is text that a version puts in")
     left: int
     right: int
+    name: str = Field(description="of a block of one entry: its tool, else its kind")
     words: str
     was: BodyOut | None
     is_: BodyOut | None = Field(alias="is")

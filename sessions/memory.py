@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import zip_longest
 from pathlib import PurePosixPath
 
 from sessions.entries import Part, PartKind
@@ -101,7 +102,7 @@ def base_of(text: str) -> Found:
 
 def _claude(text: str, cwd: str | None, *, nested: bool) -> Iterator[Found]:
     heads = [match for match in _CLAUDE.finditer(text) if nested or _is_memory(match["path"], match["note"])]
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for head, following in zip_longest(heads, heads[1:]):
         body = text[head.end() : following.start() if following is not None else len(text)]
         for end in _ENDS:
             body = body.partition(end)[0]
@@ -199,7 +200,7 @@ def _appended(text: str, cwd: str | None) -> Iterator[Found]:
     heads = list(_OPENCODE.finditer(inner))
     if not heads or heads[0].start() != 0:
         return
-    for head, following in zip(heads, [*heads[1:], None], strict=True):
+    for head, following in zip_longest(heads, heads[1:]):
         body = inner[head.end() : following.start() if following is not None else len(inner)]
         how = "appended to a file's reading when its folder was touched"
         yield Found(Scope.FOLDER, head["path"], body.strip("\n"), how)

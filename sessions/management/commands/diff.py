@@ -50,5 +50,5 @@ def about(block: dict[str, Any]) -> str:
         f"{count:,} {kind.replace('_', ' ')}" for kind, count in sorted(block["kinds"].items(), key=lambda one: -one[1])
     )
     if block["items"] == 1 and block["words"]:
-        return f"{change} {kinds}: {first_line(block['words'], 80)}"
+        return f"{change} {kinds.split(' ', 1)[1]} {block['name']}: {first_line(block['words'], 80)}"
     return f"{change} {kinds}"
