@@ -23,6 +23,7 @@ BUILT_IN = {
     "openai": "sessions.adapters.generic.openai:ADAPTER",
     "anthropic": "sessions.adapters.generic.anthropic:ADAPTER",
     "ai-sdk": "sessions.adapters.generic.aisdk:ADAPTER",
+    "otel": "sessions.adapters.generic.otel:ADAPTER",
     "atif": "sessions.adapters.generic.atif:ADAPTER",
 }
 

@@ -18,6 +18,10 @@ OTHERS = {
     "openai-chat-request-by-opencode11833.json": "openai",
     "atif-harbor026-from-mgemini-36e8d28f.json": ATIF,
     "atif-harbor026-from-mgemini-fb690db5.json": ATIF,
+    "gemini061-telemetry-outfile.log": OTEL,
+    "otlp-gemini061-logs.json": OTEL,
+    "otlp-gemini061-traces.json": OTEL,
+    "otlp-opencode11833-ai-sdk-spans.json": OTEL,
 }
 AGENTS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli", "opencode": "opencode"}
 
