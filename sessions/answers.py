@@ -7,16 +7,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sessions.contexts import Item, content_hash
+from sessions.costs import broken, cost_of, cost_of_step
 from sessions.forecast import Forecast
 from sessions.gauge import Gauge, gauge
 from sessions.ingest import Taken
+from sessions.limits import limits_for, overrides_of
 from sessions.meters import DEFAULT, by_id
 from sessions.models import Entry, Goal, Session, Source, Step, Version
 from sessions.packing import unpack
+from sessions.prices import Cost, price_of
 from sessions.projection import context_items, version_at
 from sessions.ranges import Ranges
+from sessions.reckonings import broken_row, cost_row, dollars, supposed_row
+from sessions.supposing import supposed, window_as
 from sessions.versions import Moved, Refused
-from sessions.windows import Window
+from sessions.windows import Window, rule_of
 
 type Row = dict[str, Any]
 
@@ -63,7 +68,12 @@ def session_row(session: Session) -> Row:
 
 def session_whole(session: Session) -> Row:
     """A session by itself: its list row, its sources and its gauge at the head."""
-    return {**session_row(session), "sources": sources_of(session), "gauge": gauge_row(gauge(session))}
+    return {
+        **session_row(session),
+        "sources": sources_of(session),
+        "gauge": gauge_row(gauge(session)),
+        "cost": cost_row(cost_of(session)),
+    }
 
 
 def entry_row(entry: Entry) -> Row:
@@ -91,7 +101,8 @@ def entry_row(entry: Entry) -> Row:
     }
 
 
-def step_row(step: Step) -> Row:
+def step_row(step: Step, cost: Cost | None = None) -> Row:
+    """A step; `cost`: what it cost, where that is known."""
     return {
         "n": step.n,
         "turn": step.turn,
@@ -110,6 +121,17 @@ def step_row(step: Step) -> Row:
         "window": step.window,
         "estimated": step.estimated,
         "copied": step.copied,
+        "usd": dollars(None if cost is None else cost.total),
+    }
+
+
+def steps_of(session: Session, *, after: int, count: int) -> Row:
+    """A page of steps, each with what it cost."""
+    found = list(session.steps.filter(n__gt=after).order_by("n")[: count + 1])
+    overrides = overrides_of(session.workspace_id)
+    return {
+        "items": [step_row(step, cost_of_step(step, overrides)) for step in found[:count]],
+        "next": found[count - 1].n if len(found) > count else None,
     }
 
 
@@ -206,16 +228,12 @@ def context_of(session: Session, *, version: int | None = None, step: int | None
     """
     until: int | None = None
     if step is not None:
-        asked = session.steps.filter(n=step).first()
-        if asked is None:
-            raise Refused("no_such_step", f"This session has steps 1 to {session.steps_count}; {step} is none of them.")
+        asked = _step(session, step)
         at = version_at(session, asked.first_seq)
         until = asked.first_seq - 1
         measured = gauge(session, step=asked)
     else:
-        at = session.current if version is None else session.versions.filter(n=version).first()
-        if at is None and version is not None:
-            raise Refused("no_such_version", f"This session has no version {version}.")
+        at = session.current if version is None else _version(session, version)
         measured = gauge(session, at)
     items = context_items(session, at, until_seq=until)
     rows = item_rows(items)
@@ -273,7 +291,10 @@ def gauge_row(measured: Gauge) -> Row:
             "estimated": measured.used.estimated,
             "meter": measured.used.meter,
             "whose": measured.used.whose,
+            "refused": measured.used.refused,
         },
+        "counted": measured.counted,
+        "maskable": measured.maskable,
         "numbers": [
             {
                 "key": one.key,
@@ -304,6 +325,9 @@ def window_row(drawn: Window) -> Row:
         "source": rule.source,
         "date": rule.date,
         "counts": rule.counts,
+        "holds": rule.holds,
+        "meter": rule.meter,
+        "leaves": rule.leaves,
         "model": limits.model,
         "context": limits.context,
         "input": limits.input,
@@ -320,6 +344,7 @@ def window_row(drawn: Window) -> Row:
                 "formula": one.formula,
                 "measure": one.measure.value,
                 "acts": one.acts,
+                "strict": one.strict,
                 "source": one.source or rule.source,
             }
             for one in drawn.thresholds
@@ -340,6 +365,82 @@ def forecast_row(said: Forecast) -> Row:
         ],
         "notes": list(said.notes),
     }
+
+
+def gauge_of(
+    session: Session,
+    *,
+    version: int | None = None,
+    step: int | None = None,
+    rule: str | None = None,
+    model: str | None = None,
+    tokens: int | None = None,
+) -> Row:
+    """The five numbers and the forecast by themselves: at the head, a version or a step; by another rule, model or window if asked.
+
+    Refused where the session has no such version or step, or the rule is not known.
+    """
+    drawn = window_as(session, rule=rule, model=model, tokens=tokens) if rule or model or tokens else None
+    if step is not None:
+        return gauge_row(gauge(session, step=_step(session, step), drawn=drawn))
+    return gauge_row(gauge(session, None if version is None else _version(session, version), drawn=drawn))
+
+
+def as_if_of(session: Session, *, rule: str | None = None, model: str | None = None, tokens: int | None = None) -> Row:
+    """What would have happened to the session under another rule, model or window. Refused for a rule that is not known."""
+    drawn = window_as(session, rule=rule, model=model, tokens=tokens)
+    return supposed_row(session.pk, supposed(session, drawn), window_row(drawn))
+
+
+def broken_of(session: Session, *, to: int, since: int | None = None) -> Row:
+    """What a change to version `to` costs at the cache, from version `since` (its parent unless said)."""
+    now = _version(session, to)
+    was = now.parent if since is None else _version(session, since)
+    if was is None:
+        raise Refused("no_such_version", f"Version {to} has no parent: say which version the cache holds.")
+    return broken_row(broken(session, was, now, by_id(meter_of(session))))
+
+
+def meter_of(session: Session) -> str:
+    """The meter by which the session's own agent estimates; the default where no rule of it is known."""
+    rule = rule_of(session.agent, session.agent_version)
+    return DEFAULT if rule is None else rule.meter
+
+
+def model_row(workspace: Any, name: str, agent: str = "") -> Row:
+    """What is known of a model in a workspace, as an agent takes it: its limits and its price today, each with whose word it is."""
+    overrides = overrides_of(workspace.pk)
+    limits, price = limits_for(name, agent, overrides), price_of(name, None, overrides)
+    rates = None if price is None else price.rates
+    return {
+        "model": name,
+        "context": limits.context,
+        "input": limits.input,
+        "output": limits.output,
+        "source": limits.source,
+        "date": limits.date,
+        "notes": list(limits.notes),
+        "price_input": dollars(None if rates is None else rates.input),
+        "price_output": dollars(None if rates is None else rates.output),
+        "price_cache_read": dollars(None if rates is None else rates.cache_read),
+        "price_cache_write": dollars(None if rates is None else rates.cache_write),
+        "price_source": None if price is None else price.source,
+        "price_date": None if price is None else price.date,
+    }
+
+
+def _step(session: Session, n: int) -> Step:
+    found = session.steps.filter(n=n).first()
+    if found is None:
+        raise Refused("no_such_step", f"This session has steps 1 to {session.steps_count}; {n} is none of them.")
+    return found
+
+
+def _version(session: Session, n: int) -> Version:
+    found = session.versions.filter(n=n).first()
+    if found is None:
+        raise Refused("no_such_version", f"This session has no version {n}.")
+    return found
 
 
 def moved_row(moved: Moved) -> Row:

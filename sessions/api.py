@@ -92,8 +92,7 @@ def list_steps(
     after: Annotated[int, Query(ge=0)] = 0,
     n: Annotated[int, Query(ge=1, le=MOST_STEPS)] = STEPS,
 ) -> Any:
-    found = list(_session(request, session).steps.filter(n__gt=after).order_by("n")[: n + 1])
-    return {"items": [answers.step_row(step) for step in found[:n]], "next": found[n - 1].n if len(found) > n else None}
+    return answers.steps_of(_session(request, session), after=after, count=n)
 
 
 @router.get("/sessions/{session}/goals", response=list[GoalOut], summary="The goal tree, in order of its paths")
@@ -202,6 +201,7 @@ def get_standing(
 )
 def post_source(
     request: HttpRequest,
+    *,
     name: str | None = None,
     path: str | None = None,
     offset: Annotated[int | None, Query(ge=0)] = None,
@@ -242,6 +242,7 @@ def post_source(
 )
 def patch_source(
     request: HttpRequest,
+    *,
     offset: Annotated[int, Query(ge=0)],
     name: str | None = None,
     path: str | None = None,

@@ -62,6 +62,51 @@ def measured(
     return {meter.id: int(tokens) for meter, tokens in zip(meters, row, strict=True)}
 
 
+def maskable(
+    session_id: Any,
+    version: Version | None,
+    meter: Meter,
+    *,
+    protects: int,
+    last_turn: int | None = None,
+    until_seq: int | None = None,
+) -> int:
+    """Tokens of tool results that a rule of masking could take: those beyond the newest `protects` tokens, the one that crosses included.
+
+    `last_turn`: no result of a later turn. Results that the version hides or masks already do not count. One query.
+    """
+    hidden = to_multirange(version.hidden if version is not None else Ranges())
+    masked = to_multirange(version.masked if version is not None else Ranges())
+    value, up, below = _value(meter)
+    given: dict[str, Any] = {
+        "session": session_id,
+        "hidden": hidden,
+        "masked": masked,
+        "protects": protects,
+        "until": until_seq,
+        "turn": last_turn,
+    }
+    with connection.cursor() as cursor:
+        # The expression is built from the meter's own numbers; everything else is a parameter.
+        cursor.execute(
+            f"""
+            SELECT coalesce(sum(value) FILTER (WHERE newest > %(protects)s), 0) FROM (
+                SELECT turn, value, sum(value) OVER (ORDER BY seq DESC) AS newest FROM (
+                    SELECT seq, turn, ({value} + {up}) / {below} AS value FROM agent_sessions_entry
+                    WHERE session_id = %(session)s AND sent AND kind = 'tool_result'
+                      AND NOT (%(hidden)s::int4multirange @> seq) AND NOT (%(masked)s::int4multirange @> seq)
+                      AND (%(until)s::int IS NULL OR seq <= %(until)s)
+                      AND (%(turn)s::int IS NULL OR turn IS NULL OR turn <= %(turn)s)
+                ) AS results
+            ) AS counted
+            """,  # noqa: S608
+            given,
+        )
+        row = cursor.fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def _sum(meter: Meter) -> str:
     """The SQL of a meter's total: its fractions over one denominator, so that all is done in whole numbers."""
     value, up, below = _value(meter)
@@ -70,6 +115,12 @@ def _sum(meter: Meter) -> str:
         return f"CASE WHEN count(*) = 0 THEN 0 ELSE greatest(0, div(sum({value}) + {once} + {up}, {below})) END"
     # The weight is never negative, so that whole-number division rounds down.
     return f"coalesce(sum(({value} + {up}) / {below}), 0)"
+
+
+def weight_of(meter: Meter) -> tuple[str, int]:
+    """A row's weight as SQL, and by what a sum of such has to be divided."""
+    value, _, below = _value(meter)
+    return value, below
 
 
 def _value(meter: Meter) -> tuple[str, int, int]:

@@ -72,6 +72,7 @@ class ThresholdOut(Schema):
     formula: str
     measure: str
     acts: bool
+    strict: bool = Field(description="reached by one token more, not by as many")
     source: str
 
 
@@ -80,6 +81,9 @@ class WindowOut(Schema):
     source: str
     date: str
     counts: str
+    holds: str = Field(description="what is held against the thresholds: context, prompt, estimate")
+    meter: str
+    leaves: str = Field(description="what a compaction leaves behind the fixed beginning")
     model: str | None
     context: int | None
     input: int | None
@@ -98,6 +102,7 @@ class UsedOut(Schema):
     estimated: int | None
     meter: str | None
     whose: str
+    refused: int | None = Field(description="what the agent recorded and cannot be: more than 1.5 times the window")
 
 
 class NumberOut(Schema):
@@ -141,14 +146,51 @@ class GaugeOut(Schema):
     rule: str | None
     window: WindowOut | None
     used: UsedOut
+    counted: int | None = Field(description="what the rule holds against its thresholds")
+    maskable: int | None = Field(description="tokens of tool results its masking could take; null: it masks nothing")
     numbers: list[NumberOut]
     screen: ScreenOut | None
     forecast: ForecastOut
 
 
+class PartsOut(Schema):
+    fresh: float
+    cache_read: float
+    cache_write: float
+    output: float
+
+
+class ModelCostOut(Schema):
+    model: str | None
+    usd: float | None = Field(description="null: the model has no price")
+    requests: int
+    fresh: int
+    cache_read: int
+    cache_write: int
+    output: int
+    source: str | None
+    since: str | None
+    until: str | None
+
+
+class CostOut(Schema):
+    """US dollars, by the prices of the day of each request, looked up now. `usd` null: no model has a price."""
+
+    usd: float | None
+    complete: bool = Field(description="whether every model has a price")
+    lower_bound: bool
+    parts: PartsOut | None
+    uncached_usd: float | None = Field(description="what the same requests had cost without a cache")
+    saved_by_cache_usd: float | None
+    models: list[ModelCostOut]
+    unknown: list[str]
+    notes: list[str]
+
+
 class SessionWhole(SessionOut):
     sources: list[SourceOut]
     gauge: GaugeOut
+    cost: CostOut
 
 
 class EntryOut(Schema):
@@ -196,6 +238,7 @@ class StepOut(Schema):
     window: int | None
     estimated: bool
     copied: bool
+    usd: float | None = Field(description="what the request cost; null where its model has no price")
 
 
 class StepsOut(Schema):

@@ -134,11 +134,11 @@ def _as_it_is(window: int, agent_version: str | None) -> int:
 class Rule:
     """One agent's arithmetic in one era.
 
-    `counts`: what it holds against its thresholds, in words; `holds`: whether that is the whole context or the last prompt alone;
-    `meter`: the id of the meter by which it estimates what no usage says yet; `recorded`: what the C of a window recorded in the
+    `counts`: what it holds against its thresholds, in words; `holds`: whether that is the whole context, the last prompt alone, or an
+    estimate of its own whatever was recorded; `meter`: the id of the meter by which it estimates what no usage says yet; `recorded`: what the C of a window recorded in the
     session is (some agents record what is left of it). `since`, `until`: versions of the agent that go by it, the second not among
-    them (None: no bound). `bound`: whether its thresholds hang on C. `protects`: tokens of the newest tool results that masking
-    leaves alone. `left`, `leaves`: what a compaction leaves behind, as tokens and in words.
+    them (None: no bound). `bound`: whether its thresholds hang on C. `protects`, `protected_turns`: tokens of the newest tool results,
+    and newest turns, that masking leaves alone. `left`, `leaves`: what a compaction leaves behind, as tokens and in words.
     """
 
     id: str
@@ -151,11 +151,12 @@ class Rule:
     draw: Draw
     show: Show = _blank
     recorded: Callable[[int, str | None], int] = _as_it_is
-    holds: Literal["context", "prompt"] = "context"
+    holds: Literal["context", "prompt", "estimate"] = "context"
     since: tuple[int, ...] | None = None
     until: tuple[int, ...] | None = None
     bound: bool = True
-    protects: int | None = None
+    protects: int = 0
+    protected_turns: int = 0
     left: Left = summary_alone
     leaves: str = f"a summary of {SUMMARY:,} tokens (assumed)"
 

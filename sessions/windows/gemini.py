@@ -132,10 +132,10 @@ PIPELINE = replace(
     date="2026-08",
     counts="its own estimate of the view",
     draw=_draw_pipeline,
-    holds="context",
+    holds="estimate",
     bound=False,
     until=(0,),  # no version's own: chosen by a person
-    protects=None,
+    protects=0,
     left=lambda held: min(_RETAINED, held.history),
     leaves="65,000 tokens, its snapshot among them",
 )

@@ -110,6 +110,7 @@ ONE = Rule(
     show=_show,
     until=(2,),
     protects=_PROTECTED,
+    protected_turns=2,
     left=lambda held: SUMMARY + _tail(held),
     leaves=f"a summary of {SUMMARY:,} tokens (assumed) and the newest turns, 2,000 to 8,000 tokens",
 )

@@ -40,6 +40,7 @@ JCLI = Rule(
     counts="its own estimate: bytes of the messages' JSON / 4",
     meter="jcli-json4",
     draw=_draw_jcli,
+    holds="estimate",
     bound=False,
     left=_left_jcli,
     leaves=f"the person's last five messages and a summary of {SUMMARY:,} tokens (assumed)",
@@ -54,6 +55,7 @@ UNIVERSAL = Rule(
     counts="its own estimate: characters of all texts / 4",
     meter="universal-chars4",
     draw=_draw_universal,
+    holds="estimate",
     bound=False,
     leaves=f"the last {_KEPT} messages and a summary of {SUMMARY:,} tokens (assumed)",
 )
