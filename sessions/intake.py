@@ -44,9 +44,7 @@ def note(workspace: Any, taken: Taken, *, how: str, by: Any = None) -> None:
     here = Intake.objects.filter(workspace=workspace, key=key)
     if here.update(**words, times=F("times") + 1, added=F("added") + taken.added):
         return
-    row = Intake(
-        workspace=workspace, key=key, how=how, path=path, outcome=taken.outcome, added=taken.added, **words
-    )
+    row = Intake(workspace=workspace, key=key, how=how, path=path, outcome=taken.outcome, added=taken.added, **words)
     # Another process may have written the same row just now: then it is there, which is all that is wanted.
     Intake.objects.bulk_create([row], ignore_conflicts=True)
 

@@ -44,8 +44,8 @@ class NotTaken(Refused):
 
     def __init__(self, code: str, message: str, standing: Standing | None) -> None:
         super().__init__(code, message)
-        known = None if standing is None else standing.session
-        self.facts = {"stored": 0 if standing is None else standing.stored, "session": known}
+        self.session = None if standing is None else standing.session
+        self.facts = {"stored": 0 if standing is None else standing.stored, "session": self.session}
 
 
 class TooLarge(Refused):
@@ -126,7 +126,7 @@ def whole(workspace: Any, path: str, file: BinaryIO, *, rewrite: bool, how: str,
             if taken.outcome in HELD:
                 Upload.objects.filter(workspace=workspace, path=path).delete()
     except NotTaken as refusal:
-        _note(workspace, Taken(path, "refused", str(refusal), session=refusal.facts["session"], size=size), how, by)
+        _note(workspace, Taken(path, "refused", str(refusal), session=refusal.session, size=size), how, by)
         raise
     _note(workspace, taken, how, by)
     return taken
@@ -185,7 +185,9 @@ def piece(
 
 
 def too_large(size: int) -> TooLarge:
-    words = f"A source may have {settings.UPLOAD_LIMIT:,} bytes here; this one has {size:,}. What was stored before stays."
+    words = (
+        f"A source may have {settings.UPLOAD_LIMIT:,} bytes here; this one has {size:,}. What was stored before stays."
+    )
     return TooLarge("too_large", words)
 
 
@@ -217,7 +219,7 @@ def _settle(workspace: Any, taken: Taken, source: Source | None, upload: Upload 
     """The bytes are a source now: those that waited go, and so does what a beginning alone was taken for."""
     if upload is not None:
         upload.delete()
-    if source is None or taken.outcome != "added" or source.agent == taken.agent:
+    if source is None or taken.outcome != "added" or taken.session is None or source.agent == taken.agent:
         return
     session = Session.objects.get(pk=taken.session)
     Source.objects.filter(pk=source.pk).update(superseded=True)

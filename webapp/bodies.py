@@ -1,13 +1,13 @@
 """A request's body has an end: one that is longer than any source may be is refused before it fills the disk."""
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-type Message = MutableMapping[str, Any]
+type Message = Mapping[str, Any]
 type Receive = Callable[[], Awaitable[Message]]
 type Send = Callable[[Message], Awaitable[None]]
-type App = Callable[[Message, Receive, Send], Awaitable[None]]
+type App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 # What a form has around the file in it.
 AROUND: Final = 1 << 20
@@ -24,7 +24,7 @@ class LimitedBodies:
         self.app = app
         self.limit = limit + AROUND
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import io
 from datetime import timedelta
-from itertools import count
+from itertools import count, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -113,7 +113,7 @@ SOURCES = {"log": (NAME, LOG), "zstd": (f"{NAME}.zst", compress(LOG)), "document
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     marks = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    return [data[first:last] for first, last in zip(marks, marks[1:], strict=False)]
+    return [data[first:last] for first, last in pairwise(marks)]
 
 
 _ANYHOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
