@@ -13,6 +13,7 @@ from datetime import date as day_of
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import version
+from math import ceil
 
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelPrice, Tier, TieredPrices
@@ -138,7 +139,7 @@ def break_of(price: Price, *, kept: int, anew: int, before: int) -> Break:
     intact = before * old.read / MILLION
     later = intact - (kept + anew) * new.read / MILLION
     extra = following - intact
-    even = 0 if extra <= 0 else int(-(-extra // later)) if later > 0 else None
+    even = 0 if extra <= 0 else ceil(extra / later) if later > 0 else None
     return Break(kept, anew, before, following, intact, later, even)
 
 
