@@ -27,7 +27,7 @@
     const next = at < 0 ? rows[by > 0 ? 0 : rows.length - 1] : rows[at + by];
     if (next) { stand(next); return; }
     const later = by > 0 && document.querySelector("[data-later]");
-    if (later) { wanted = true; later.click(); }
+    if (later && !wanted) { wanted = true; later.click(); }
   }
 
   function open() {
