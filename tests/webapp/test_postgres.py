@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -100,6 +101,26 @@ def test_a_server_left_by_a_killed_process_is_taken_over(server: Server, folder:
     assert server.postmaster == left
     server.stop()
     assert not left.alive()
+
+
+def test_a_cluster_whose_making_was_broken_off_is_made_anew(server: Server, folder: Path) -> None:
+    start = (
+        "from pathlib import Path; from webapp.embedded.postgres import Server;"
+        f"f = Path({str(folder)!r});"
+        "Server.at(f / 'cluster', password_file=f / 'password', log=f / 'log', options={'shared_buffers': '16MB'}).start()"
+    )
+    making = subprocess.Popen([sys.executable, "-c", start], cwd=CHECKOUT)
+    while not any(folder.rglob("PG_VERSION")):
+        assert making.poll() is None
+    for process in [*psutil.Process(making.pid).children(recursive=True), psutil.Process(making.pid)]:
+        process.kill()
+    making.wait()
+
+    server.start()
+    write(server)
+
+    assert rows(server) == [(1,), (2,)]
+    assert sorted(path.name for path in folder.iterdir()) == ["cluster", "log", "password"]
 
 
 def test_a_path_too_long_for_a_socket_gets_a_port_and_still_asks_for_the_password(folder: Path) -> None:

@@ -175,33 +175,36 @@ class Server:
             return
         if self.cluster.exists() and any(self.cluster.iterdir()):
             raise PostgresError(f"{self.cluster} holds files but no database cluster; move them away and start again.")
-        self.cluster.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._hand_over(self.cluster)
-        # Beside the cluster, since initdb wants the cluster's own folder empty.
-        handle, name = tempfile.mkstemp(prefix=".password.", dir=self.cluster.parent)
-        password_file = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as out:
-                out.write(self.password)
-            self._hand_over(password_file)
-            done = self._run(
-                "initdb",
-                "--pgdata", str(self.cluster),
-                "--username", ROLE,
-                "--pwfile", str(password_file),
-                "--auth", "scram-sha-256",
-                "--encoding", "UTF8",
-                # Built without ICU; the builtin provider knows Unicode's cases and is the same on every system.
-                "--locale-provider", "builtin",
-                "--builtin-locale", "C.UTF-8",
-                "--locale", "C",
-                "--no-sync",
-                "--no-instructions",
-            )  # fmt: skip
-        finally:
-            password_file.unlink(missing_ok=True)
+        # Made beside its place and moved there whole: half a cluster, left by a kill, has the look of one and opens to no password.
+        self.cluster.parent.mkdir(parents=True, exist_ok=True)
+        prefix = f".{self.cluster.name}.made."
+        for left in self.cluster.parent.glob(f"{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=self.cluster.parent, ignore_cleanup_errors=True) as name:
+            making = Path(name)
+            self._hand_over(making)
+            self._initdb(making / "cluster", making / "password")
+            (making / "cluster").rename(self.cluster)
+
+    def _initdb(self, cluster: Path, password_file: Path) -> None:
+        password_file.touch(mode=0o600)
+        password_file.write_text(self.password, encoding="ascii")
+        self._hand_over(password_file)
+        done = self._run(
+            "initdb",
+            "--pgdata", str(cluster),
+            "--username", ROLE,
+            "--pwfile", str(password_file),
+            "--auth", "scram-sha-256",
+            "--encoding", "UTF8",
+            # Built without ICU; the builtin provider knows Unicode's cases and is the same on every system.
+            "--locale-provider", "builtin",
+            "--builtin-locale", "C.UTF-8",
+            "--locale", "C",
+            "--no-sync",
+            "--no-instructions",
+        )  # fmt: skip
         if done.returncode != 0:
-            shutil.rmtree(self.cluster, ignore_errors=True)
             raise PostgresError(f"The embedded database could not be made: {_last_words(done.stdout)}")
 
     def _spawn(self) -> None:
