@@ -61,7 +61,7 @@ def block_parts(block: Any, tool_of: ToolOf = no_tool) -> Iterator[Part]:
     if not isinstance(block, dict):
         yield Part(PartKind.OTHER, text_of(block))
         return
-    kind = block.get("type")
+    kind = block["type"] if isinstance(block.get("type"), str) else None
     match kind:
         case _ if kind in _WORDS:
             yield Part(PartKind.TEXT, words(block.get("text", block.get("content"))))
@@ -84,7 +84,7 @@ def block_parts(block: Any, tool_of: ToolOf = no_tool) -> Iterator[Part]:
         case None if isinstance(block.get("text"), str):
             yield Part(PartKind.TEXT, block["text"])
         case _:
-            yield Part(PartKind.OTHER, text_of(block), meta={"type": kind} if isinstance(kind, str) else {})
+            yield Part(PartKind.OTHER, text_of(block), meta={"type": kind} if kind else {})
 
 
 def reasoning(block: Mapping[str, Any]) -> Part:
@@ -155,7 +155,7 @@ def told_by(told: Any, call_id: str | None) -> tuple[str, list[Part]]:
     """The words of a result and the media in it. A list of blocks is its texts; any other value is its JSON."""
     if told is None:
         return "", []
-    if not isinstance(told, list) or not all(isinstance(piece, dict) and "type" in piece for piece in told):
+    if not isinstance(told, list) or not all(isinstance(piece, dict) and isinstance(piece.get("type"), str) for piece in told):
         return text_of(told), []
     texts: list[str] = []
     shown: list[Part] = []

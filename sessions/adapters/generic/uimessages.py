@@ -32,7 +32,7 @@ def is_ui(message: Mapping[str, Any]) -> bool:
         return any(isinstance(part, dict) and _is_type(part.get("type")) for part in parts) or (
             not parts and "role" in message
         )
-    return isinstance(message.get("toolInvocations"), list)
+    return isinstance(message.get("toolInvocations", message.get("experimental_attachments")), list)
 
 
 def _is_type(kind: Any) -> bool:
