@@ -82,6 +82,8 @@ def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVe
 
 def sent_texts(part: Part) -> tuple[str, ...]:
     """The texts of a part that reach the model."""
+    if part.meta.get("unsent"):
+        return ()
     if part.kind is PartKind.TOOL_CALL and part.tool:
         return (part.tool, part.text) if part.text else (part.tool,)
     return (part.text,) if part.text else ()

@@ -106,7 +106,7 @@ def once(blocks: list[Sent]) -> list[Sent]:
             if image_of_copy:
                 continue
             seen.add(block)
-            open_[block.call_id or ""] = open_.get(block.call_id or "", 0) - 1
+            open_[block.call_id or ""] = max(0, open_.get(block.call_id or "", 0) - 1)
         elif block.kind == "image" and image_of_copy:
             continue
         else:

@@ -43,6 +43,7 @@ def take(workspace: Workspace, folder: Path, data: bytes) -> Taken:
 
 
 def session_of(taken: Taken) -> Session:
+    assert taken.session is not None
     return Session.objects.get(pk=taken.session)
 
 

@@ -49,7 +49,8 @@ def versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> list[Nat
             group.append(link)
         elif "m" in link.facts:
             close()
-            live.message(link)
+            if live.message(link):
+                group.append(link)
     close()
     return out
 
@@ -119,16 +120,17 @@ def _edits(live: Live, links: Sequence[Link], at_seq: int, parts_of: PartsOf) ->
             seqs = []  # the list has another order than the log: it is told again at its place
         body = unit.body
         if not seqs:
-            parts = _body_of(body, parts_of) if body is not None else _again(unit, parts_of)
-            if parts:
-                waiting.append((unit, _without_answered(parts)))
+            whole = _body_of(body, parts_of) if body is not None else _again(unit, parts_of)
+            if parts := _without_answered(tuple(_masked_parts(whole, unit.masks, parts_of))):
+                waiting.append((unit, parts))
             continue
         inserts += [(seqs[0] - 1, one, parts) for one, parts in waiting]
         waiting = []
         last = seqs[-1]
         if body is not None:
-            kept.add(seqs[0])
-            replaced.append(Replace(seqs[0], _body_of(body, parts_of)))
+            if parts := tuple(_masked_parts(_body_of(body, parts_of), unit.masks, parts_of)):
+                kept.add(seqs[0])
+                replaced.append(Replace(seqs[0], parts))
             continue
         kept.update(seqs)
         replaced += _masks(unit, parts_of)
@@ -188,25 +190,19 @@ def _masks(unit: Unit, parts_of: PartsOf) -> Iterator[Replace]:
     """Entries of a message some of whose results now say less."""
     for seq in unit.seqs:
         masks = {call: body for call, body in unit.masks.items() if unit.results.get(call, ("", -1))[1] == seq}
-        if not masks:
+        if masks:
+            yield Replace(seq, tuple(_masked_parts(parts_of(seq), masks, parts_of)))
+
+
+def _masked_parts(parts: Sequence[Part], masks: Mapping[str, Body], parts_of: PartsOf) -> Iterator[Part]:
+    """Parts with their results as the masks have them; media beside such a result go."""
+    for part in parts:
+        body = masks.get(part.call_id or "")
+        if part.meta.get("unsent") or (body is not None and part.kind is PartKind.MEDIA):
             continue
-        parts: list[Part] = []
-        for part in parts_of(seq):
-            if part.meta.get("unsent"):
-                continue
-            body = masks.get(part.call_id or "")
-            if body is None or part.kind not in (PartKind.TOOL_RESULT, PartKind.MEDIA):
-                parts.append(part)
-            elif part.kind is PartKind.TOOL_RESULT:
-                parts.append(_masked_part(part, body, parts_of))
-        yield Replace(seq, tuple(parts))
-
-
-def _masked_part(part: Part, body: Body, parts_of: PartsOf) -> Part:
-    found: Mapping[str | None, Part] = {
-        other.call_id: other
-        for other in parts_of(body.seq)[body.start : body.start + body.count]
-        if other.kind is PartKind.TOOL_RESULT
-    }
-    other = found.get(part.call_id)
-    return part if other is None else dataclasses.replace(part, text=other.text, meta=other.meta)
+        if body is None or part.kind is not PartKind.TOOL_RESULT:
+            yield part
+            continue
+        there = parts_of(body.seq)[body.start : body.start + body.count]
+        other = next((p for p in there if p.kind is PartKind.TOOL_RESULT and p.call_id == part.call_id), part)
+        yield dataclasses.replace(part, text=other.text, meta=other.meta)

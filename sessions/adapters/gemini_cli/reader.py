@@ -168,6 +168,13 @@ class GeminiReader:
         self._snapshots += [m.id for m in messages if m.form == "snapshot" and m.id not in self._snapshots]
         begins = not self._messages and bool(messages) and all(m.form == "env" for m in messages)
         self._messages += len(messages)
+        for message in messages:
+            known = self._recent.get(message.id)
+            if known and (
+                known["letter"] != message.letter
+                or sorted([*known["text"], *known["calls"].values()]) != sorted(message.atoms)
+            ):
+                del self._recent[message.id]  # what is written under this id next is not more of what was
         for part in parts:
             if self.facts.cwd is None and part.kind is PartKind.TEXT and part.text.lstrip().startswith(ENVIRONMENT):
                 self.facts.cwd = place_of(part.text)
@@ -209,9 +216,24 @@ class GeminiReader:
             case _:
                 entry = Entry(Kind.OTHER, parts=(Part(PartKind.OTHER, text_of(record)),), link={"m": "x"})
         name = record.get("id")
+        if isinstance(name, str) and letter != "g" and not self._document:
+            entry = self._unless_said(name, letter, entry)
         return dataclasses.replace(
             entry, native_id=name if isinstance(name, str) else None, at=utc(record.get("timestamp"))
         )
+
+    def _unless_said(self, name: str, letter: str, entry: Entry) -> Entry:
+        """A message that is no model's, written again under its id: nothing new, or something that takes its place."""
+        sent = entry.parts if entry.sent or entry.kind is Kind.TOOL_RESULT else ()
+        said = {"letter": letter, "text": atoms(sent), "thoughts": 0, "calls": {}, "results": results(sent)}
+        known = self._recent.pop(name, None)
+        self._recall(name, said)
+        if known is None:
+            return entry
+        link: dict[str, Any] = {"m": letter or "x", "more": True}
+        if known != said:
+            link = {"m": letter or "x", "op": "again", "a": said["text"], "r": said["results"], "silent": not sent}
+        return dataclasses.replace(entry, kind=Kind.META, sent=False, opens_turn=False, link=link)
 
     def _user(self, record: Mapping[str, Any]) -> Entry:
         content = record.get("content")
@@ -303,12 +325,10 @@ class GeminiReader:
         calls = {p.call_id or "": atoms([p])[0] for p in parts if p.kind is PartKind.TOOL_CALL}
         answered = results(parts)
         known = self._recent.pop(name, None)
-        self._recent[name] = {**said, "calls": calls, "results": answered}
-        while len(self._recent) > _RECENT:
-            del self._recent[next(iter(self._recent))]
+        self._recall(name, {"letter": "g", **said, "calls": calls, "results": answered})
         if known is None:
             return parts
-        same = said["text"] == known["text"] and said["thoughts"] == known["thoughts"]
+        same = known["letter"] == "g" and said["text"] == known["text"] and said["thoughts"] == known["thoughts"]
         kept = all(calls.get(call) == was for call, was in known["calls"].items())
         kept = kept and all(answered.get(call) == was for call, was in known["results"].items())
         if not (same and kept):
@@ -323,6 +343,11 @@ class GeminiReader:
                 and part.call_id not in known["results"]
             )
         ]
+
+    def _recall(self, name: str, said: dict[str, Any]) -> None:
+        self._recent[name] = said
+        while len(self._recent) > _RECENT:
+            del self._recent[next(iter(self._recent))]
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 

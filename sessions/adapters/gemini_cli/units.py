@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sessions.adapters.base import Link
 from sessions.adapters.gemini_cli.lists import Listed
+
+WHOLE = 1 << 30  # more parts than any entry has
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +45,33 @@ class Live:
     units: list[Unit] = field(default_factory=list)
     known: dict[str, Unit] = field(default_factory=dict)
 
-    def message(self, link: Link) -> None:
-        """A record of a message: a new one, or more of one that is there."""
+    def message(self, link: Link) -> bool:
+        """A record of a message: a new one, or more of one that is there. Says whether it took another's place."""
         facts = link.facts
+        keyed = link.native_id is not None
         name = link.native_id if link.native_id is not None else f"#{link.seq}"
         seqs = (link.seq,) if link.sent else ()
         answered = {call: (was, link.seq) for call, was in facts.get("r", {}).items()} if link.sent else {}
         said = tuple(facts.get("a", ()))
-        old = self.known.get(name) if facts.get("more") else None
-        if old is not None:
+        old = self.known.get(name)
+        if old is not None and facts.get("more"):
+            back = not any(unit.id == name for unit in self.units)
+            if link.sent and not (old.seqs or old.body or back or self.units[-1].id == name):
+                # Nothing of it was sent before others spoke: it is told at its place.
+                self._put(_other(old, Body(link.seq, 0, WHOLE, old.letter), said, answered), keyed=keyed)
+                return True
             unit = replace(old, seqs=(*old.seqs, *seqs), atoms=(*old.atoms, *said), results={**old.results, **answered})
-        else:
-            unit = Unit(name, facts["m"], seqs, said, answered, form=facts.get("form", ""))
-        self._put(unit, keyed=link.native_id is not None)
+            self._put(unit, keyed=keyed)
+            return back
+        if keyed and old is not None and any(unit.id == name for unit in self.units):
+            self._rewrite(link)
+            return True
+        if not link.sent and self._unanswered(facts.get("r", {})):
+            # Results that were said before, beside calls that are no longer live.
+            self._put(Unit(name, facts["m"], (), said, {}, Body(link.seq, 0, WHOLE, facts["m"])), keyed=keyed)
+            return True
+        self._put(Unit(name, facts["m"], seqs, said, answered, form=facts.get("form", "")), keyed=keyed)
+        return False
 
     def operate(self, link: Link) -> None:
         """A record that changes the list."""
@@ -72,6 +88,10 @@ class Live:
                 self.units = self._listed(link, old)
                 for unit in self.units:
                     self.known[unit.id] = unit
+
+    def _unanswered(self, results: Mapping[str, str], but: str = "") -> bool:
+        answered = {call for unit in self.units if unit.id != but for call in unit.results}
+        return any(call not in answered for call in results)
 
     def _put(self, unit: Unit, *, keyed: bool) -> None:
         self.known[unit.id] = unit
@@ -91,20 +111,20 @@ class Live:
 
     def _rewrite(self, link: Link) -> None:
         name = link.native_id or ""
-        body = Body(link.seq, 0, 1 << 30, link.facts.get("m", "g"))
+        silent = link.facts.get("silent")
+        if link.facts.get("op") != "again" and not link.sent:
+            silent = not self._unanswered(link.facts.get("r", {}), but=name)
+        body = Body(link.seq, 0, 0 if silent else WHOLE, link.facts.get("m", "g"))
         old = self.known.get(name)
         said, answered = tuple(link.facts.get("a", ())), link.facts.get("r", {})
         if old is None:
             unit = Unit(name, body.letter, (), said, {call: (was, link.seq) for call, was in answered.items()}, body)
-        elif _same(old.atoms, said):
-            masks = {
-                call: body for call, was in answered.items() if call in old.results and old.results[call][0] != was
-            }
-            unit = replace(
-                old, masks={**old.masks, **masks}, body=None if answered.keys() <= old.results.keys() else body
-            )
+        elif old.letter == body.letter and old.atoms == said and answered.keys() == old.results.keys():
+            masks = {call: body for call, was in answered.items() if old.results[call][0] != was}
+            unit = replace(old, masks=masks)
         else:
-            unit = replace(old, body=body, atoms=said)
+            results = {call: (was, link.seq) for call, was in answered.items()}
+            unit = _other(old, body, said, results)
         self._put(unit, keyed=True)
 
     # -- lists ---------------------------------------------------------------------------------------------------------
@@ -133,12 +153,12 @@ class Live:
         old = self.known.get(message.id)
         if old is None and copy is not None:
             old = replace(copy, id=message.id)
-        if old is None or not (old.seqs or old.body or not message.count):
-            return Unit(
-                message.id, message.letter, (), message.atoms, {}, body if message.count else None, form=message.form
-            )
-        if not _same(old.atoms, message.atoms):
-            return replace(old, body=body, atoms=message.atoms, masks={})
+        answered = {call: (was, body.seq) for call, was in message.results.items()}
+        if old is None or not (old.seqs or old.body):
+            whole = body if message.count else None
+            return Unit(message.id, message.letter, (), message.atoms, answered, whole, form=message.form)
+        if not _says(old, message):
+            return _other(old, body, message.atoms, answered)
         masks = {
             call: body for call, was in message.results.items() if call in old.results and old.results[call][0] != was
         }
@@ -172,12 +192,23 @@ class Live:
                 continue
             for place in range(at - 1, -1, -1):
                 unit = before[place]
-                if unit.letter == message.letter and unit.seqs and _same(unit.atoms, message.atoms):
+                if unit.seqs and _says(unit, message):
                     out[n] = unit
                     at = place
                     break
         return out
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> bool:
-    return tuple(one) == tuple(other)
+def _other(old: Unit, body: Body, said: tuple[str, ...], results: dict[str, tuple[str, int]]) -> Unit:
+    """A message that says something else now: in the place of its entries, unless another role says it."""
+    seqs = old.seqs if old.letter == body.letter else ()
+    return replace(old, letter=body.letter, seqs=seqs, body=body, atoms=said, results=results, masks={})
+
+
+def _says(unit: Unit, message: Listed) -> bool:
+    """Whether a message of a list is the one that the unit is. A model's message may be listed without its results."""
+    if unit.letter != message.letter or unit.atoms != message.atoms:
+        return False
+    if unit.letter == "g":
+        return message.results.keys() <= unit.results.keys()
+    return unit.results.keys() == message.results.keys()

@@ -17,7 +17,7 @@ INTERRUPTED = "[The previous response was interrupted before it completed.]"
 
 def sent(items: Sequence[Item]) -> list[Item]:
     """The items as sent."""
-    out = _once(_together([cleaned for item in items if (cleaned := _cleaned(item)) is not None]))
+    out = _once([cleaned for item in _together(items) if (cleaned := _cleaned(item)) is not None])
     if out and _last_is_result(out[-1]):
         out.append(
             Item(
@@ -62,18 +62,20 @@ def _together(items: Sequence[Item]) -> list[Item]:
 
 def _once(items: Sequence[Item]) -> list[Item]:
     """A result that stands with its call is not sent again by itself."""
-    calls: dict[str, int] = {}
-    answered: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    seen: set[str] = set()
     out: list[Item] = []
     for item in items:
         for call in item.calls:
-            calls[call] = calls.get(call, 0) + 1
+            waiting[call] = waiting.get(call, 0) + 1
         parts: list[Part] = []
         for part in item.parts:
             if part.kind is PartKind.TOOL_RESULT and part.call_id:
-                answered[part.call_id] = answered.get(part.call_id, 0) + 1
-                if answered[part.call_id] > max(calls.get(part.call_id, 0), 1):
+                if waiting.get(part.call_id, 0) > 0:
+                    waiting[part.call_id] -= 1
+                elif part.call_id in seen:
                     continue
+                seen.add(part.call_id)
             parts.append(part)
         if parts:
             out.append(item if len(parts) == len(item.parts) else replace(item, parts=tuple(parts)))
