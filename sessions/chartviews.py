@@ -9,6 +9,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
 from sessions import queries, timeline, whatif
+from sessions.costs import cost_of
 from sessions.http import Request, number, page_or_partial, session_of
 from sessions.tokenchart import Chart
 
@@ -44,6 +45,7 @@ def steps_json(request: HttpRequest, name: str) -> HttpResponse:
     found["svg"] = render_to_string("sessions/_chart.svg", context)
     found["words"] = context["words"]
     found["as_if"] = chosen.sentence
+    found["assumes"] = chosen.assumes
     found["rule"] = chosen.drawn.rule.label if chosen.drawn is not None else None
     return JsonResponse(found)
 
@@ -86,6 +88,14 @@ def chart(request: HttpRequest, name: str) -> HttpResponse:
         "as_if": whatif.choices(context["session"]),
     }
     return page_or_partial(cast("Request", request), "sessions/chart.html", "chart", context)
+
+
+@require_GET
+def cost(request: HttpRequest, name: str) -> HttpResponse:
+    """What the session cost, by model, with whose prices; to htmx the sum alone."""
+    found = session_of(request, name)
+    context = {"session": found, "cost": cost_of(found)}
+    return page_or_partial(cast("Request", request), "sessions/cost.html", "sum", context)
 
 
 @require_GET

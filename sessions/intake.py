@@ -7,11 +7,12 @@ unless a person asked for it by an upload.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Count, F, Q
 from django.utils import timezone
 
 from sessions.models import Intake
@@ -21,6 +22,43 @@ if TYPE_CHECKING:
     from sessions.ingest import Taken
 
 How = Intake.How
+# In the order of the page: what came in, what was here, what did not come in.
+OUTCOMES = ("added", "grown", "rewritten", "kept", "unchanged", "same", "skipped", "refused", "failed")
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of the log, newest first. `after`: where the next page begins; None at the end."""
+
+    rows: list[Intake]
+    after: str | None
+
+
+def page(workspace: Any, *, outcome: str = "", how: str = "", after: str = "", size: int = PAGE) -> Page:
+    """The rows with an outcome and a way in ("": any), from behind `after` on."""
+    rows = Intake.objects.filter(workspace=workspace).select_related("session", "by").order_by("-at", "-pk")
+    if outcome:
+        rows = rows.filter(outcome=outcome)
+    if how:
+        rows = rows.filter(how=how)
+    place = _place(after)
+    if place is not None:
+        at, pk = place
+        rows = rows.filter(Q(at__lt=at) | Q(at=at, pk__lt=pk))
+    found = list(rows[: size + 1])
+    last = found[size - 1] if len(found) > size else None
+    return Page(found[:size], None if last is None else f"{last.at.isoformat()}_{last.pk}")
+
+
+def counts(workspace: Any, *, how: str = "") -> list[tuple[str, int]]:
+    """How many rows have each outcome, in the order of the page."""
+    rows = Intake.objects.filter(workspace=workspace)
+    if how:
+        rows = rows.filter(how=how)
+    found = dict(rows.values_list("outcome").annotate(Count("pk")))
+    known = [one for one in OUTCOMES if one in found]
+    return [(one, found[one]) for one in [*known, *sorted(set(found) - set(known))]]
 
 
 def note(workspace: Any, taken: Taken, *, how: str, by: Any = None) -> None:
@@ -68,3 +106,13 @@ def _drop(workspace: Any, at: datetime, pk: int) -> int:
 
 def _key(path: str, how: str, outcome: str) -> bytes:
     return hashlib.blake2b(f"{how}\0{outcome}\0{path}".encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _place(cursor: str) -> tuple[datetime, int] | None:
+    """Where a page begins; None for a cursor that none of ours is: the first page then."""
+    stamp, _, number = cursor.rpartition("_")
+    try:
+        at, pk = datetime.fromisoformat(stamp), int(number)
+    except ValueError:
+        return None
+    return (at, pk) if at.tzinfo is not None and pk < 2**63 else None

@@ -11,6 +11,7 @@ from sessions import charts as figures
 from sessions import panels, queries, render, timeline
 from sessions.adapters import by_agent
 from sessions.contexts import Item
+from sessions.costs import SessionCost, cost_of
 from sessions.forecast import State, forecast
 from sessions.gauge import window_of
 from sessions.ghosts import Band, Stretch, band_of, stretch_after, stretch_before
@@ -26,6 +27,7 @@ from sessions.projection import context_items, version_at
 from sessions.queries import STATUSES, Reading
 from sessions.ranges import Ranges
 from sessions.transcript import Ghost, added_block, blocks_of
+from sessions.windows.overrides import Override
 
 LEAD = 12  # entries shown in front of the one a deep link means
 NEAR_END = 0.05  # share of the way to compaction from which a session is marked in the list
@@ -45,10 +47,10 @@ def agent_label(agent: str) -> str:
 # -- the list ---------------------------------------------------------------------------------------------------------
 
 
-def list_row(row: Listed) -> dict[str, Any]:
+def list_row(row: Listed, cost: SessionCost, overrides: Sequence[Override]) -> dict[str, Any]:
     """A session's row: its sparkline against the agent's own threshold, its goals, its ghosts, what comes next."""
     session = row.session
-    window = window_of(session)
+    window = window_of(session, overrides=overrides)
     parted = session.head is not None and session.head_id != session.native_head_id and session.head.tokens is not None
     used = session.head.tokens if parted and session.head is not None else row.points[-1] if row.points else None
     said = forecast(window, used)
@@ -73,6 +75,7 @@ def list_row(row: Listed) -> dict[str, Any]:
         "rollbacks": row.rollbacks,
         "others": row.others,
         "tokens": _sum(session),
+        "cost": cost,
         "took": session.last_at - session.started_at if session.last_at and session.started_at else None,
     }
 
@@ -122,6 +125,8 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
         **panels.version_line(seen, request, limit=VERSIONS),
         **timeline.around(session, query),
     }
+    # A sum over all steps is part of the page where it is short; else it comes after.
+    context["cost"] = cost_of(session) if session.steps_count <= LONG else None
     # Where the agent's own figures hold, the meter is one short look; else it has to sum the context, and comes after.
     context["metered"] = not (seen.parted or seen.looks_back)
     if context["metered"]:

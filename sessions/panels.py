@@ -6,13 +6,16 @@ from typing import Any
 
 from sessions import charts as figures
 from sessions import queries
+from sessions.costs import cost_of_step
 from sessions.gauge import gauge
 from sessions.ghosts import band_of
 from sessions.http import Request, may_operate
+from sessions.limits import overrides_of
 from sessions.lines import line_of, parts_of, with_parts
 from sessions.meters import meters
 from sessions.models import Entry, Session, Step, Version
 from sessions.packing import unpack
+from sessions.prices import price_of
 from sessions.queries import STATUSES, Reading
 from sessions.store import sizes_of
 from sessions.whatif import THRESHOLD_WORDS, is_shown, limit_source
@@ -136,6 +139,7 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
     band = band_of(seen.bands, seq)
     vector = sizes_of(row)
     step = session.steps.filter(n=row.step).first() if row.step is not None else None
+    overrides = overrides_of(session.workspace_id) if step is not None else ()
     by_meter = [(one, one.of(vector)) for one in meters().values()] if row.sent else []
     most = max((tokens for _, tokens in by_meter), default=0) or 1
     with_parts(row)
@@ -155,6 +159,10 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
         "visible_in": [v for v in seen.versions if row.sent and seq not in v.hidden] if heavy else [],
         "meters": [(one, tokens, round(tokens * 100 / most, 1)) for one, tokens in by_meter],
         "step": step,
+        "step_cost": cost_of_step(step, overrides) if step is not None else None,
+        "step_price": price_of(step.model, step.at.date() if step.at else None, overrides)
+        if step is not None
+        else None,
         "five": gauge(session, step=step).numbers if heavy and step is not None else (),
         "partners": queries.partners_of(session, row),
         "calls": row.call_ids or [],

@@ -37,6 +37,7 @@ HELD = frozenset({"added", "grown", "unchanged", "same", "rewritten", "kept"})  
 ABANDONED = timedelta(days=1)  # after which an upload that nobody went on with is dropped
 IN_MEMORY = 8 << 20  # bytes of a body beyond which it waits on disk
 PREFIX = "upload:"
+DATABASE = b"SQLite format 3\0"
 
 
 class NotTaken(Refused):
@@ -206,6 +207,11 @@ def _note(workspace: Any, taken: Taken, how: str, by: Any) -> None:
 def _take(workspace: Any, path: str, file: BinaryIO, by: Any) -> Taken:
     """As `ingest.take`, and never an error of an adapter."""
     try:
+        file.seek(0)
+        if file.read(len(DATABASE)) == DATABASE:
+            # What is written to it and not yet in it lies in a file beside it, which is not here.
+            words = "a database, which is read where its agent writes it: `ingest` it there, or `push` its sessions"
+            return Taken(path, "skipped", words, size=file.seek(0, io.SEEK_END))
         return take(workspace, path, file, owner=by, patient=False)
     except (OperationalError, InterfaceError):
         raise

@@ -2,12 +2,15 @@
 
 from django.urls import path
 
-from sessions import chartviews, insight, verbs, views
+from sessions import chartviews, insight, verbs, views, wayin
 
 app_name = "sessions"
 
 urlpatterns = [
     path("", views.session_list, name="list"),
+    path("take-in", wayin.take_in, name="take_in"),
+    path("intake", wayin.log, name="intake"),
+    path("watched", wayin.watch, name="watch"),
     path("s/<str:name>", views.session, name="session"),
     path("s/<str:name>/entries", views.entries, name="entries"),
     path("s/<str:name>/records", views.records, name="records"),

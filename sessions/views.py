@@ -10,8 +10,9 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions import listing, pages, panels, queries, render
-from sessions.http import Request, number, page_or_partial, session_of
+from sessions.http import Request, may_operate, number, page_or_partial, session_of
 from sessions.sourcebytes import record, stored
+from sessions.watched import watch_of
 
 RAW_SHOWN = 262_144  # bytes of a record that the inspector reads to show its beginning
 
@@ -28,6 +29,8 @@ def session_list(request: HttpRequest) -> HttpResponse:
     agents, projects = listing.choices(asked.workspace)
     everything = listing.Wanted(subs=True)
     context = {
+        "watch": watch_of(asked.workspace),
+        "may_take_in": may_operate(asked),
         "wanted": wanted,
         "rows": [pages.list_row(row) for row in listing.listed(rows)],
         "after": listing.cursor_of(rows[-1]) if more else None,

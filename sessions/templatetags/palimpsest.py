@@ -100,6 +100,15 @@ def percent(value: Any) -> str:
 
 
 @register.filter
+def dollars(value: Any) -> str:
+    """US dollars: $18.42 · $0.0714 below ten cents · — where no price is known."""
+    if value is None or value == "":
+        return "—"
+    amount = float(value)
+    return f"${amount:,.4f}" if 0 < abs(amount) < 0.1 else f"${amount:,.2f}"
+
+
+@register.filter
 def size(value: Any) -> str:
     """Bytes: 5,968 bytes · 1.2 MB."""
     if value is None or value == "":

@@ -101,6 +101,14 @@
     voice();
     const line = form && form.querySelector("[data-as-if-says]");
     if (line) line.textContent = shown.as_if;
+    const assumed = form && form.querySelector("[data-assumes]");
+    if (!assumed) return;
+    assumed.hidden = !shown.assumes.length;
+    assumed.querySelector("ul").replaceChildren(...shown.assumes.map(function (one) {
+      const item = document.createElement("li");
+      item.textContent = one;
+      return item;
+    }));
   }
 
   function voice() {

@@ -328,6 +328,9 @@
     ticking = true;
     requestAnimationFrame(function () {
       ticking = false;
+      // The chosen entry holds the cursor for as long as it is in sight.
+      const held = chosen(), box = held && held.getBoundingClientRect();
+      if (box && box.bottom > 90 && box.top < innerHeight) return;
       const all = main.querySelectorAll(".entry[data-step]");
       let low = 0, high = all.length - 1, found = null;
       while (low <= high) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions.models import Session, Step, Version
+from sessions.prices import price_of
 from tests import factories as make
 from webapp.models import Membership, Role, User, Workspace
 
@@ -270,9 +272,21 @@ def test_as_if_moves_the_lines_and_has_an_address(quill: Client, session: Sessio
     page = quill.get(
         reverse("sessions:session", args=[session.pk]), {"rule": "codex-0.148", "model": "100k"}
     ).content.decode()
-    assert '<option value="codex-0.148" selected>' in page
+    assert re.search(r'<option value="codex-0.148"[^>]* selected>', page)
     assert 'value="100k"' in page
     assert "rule=codex-0.148&amp;model=100k" in page
+    # Where it would have compacted is marked, counted and said, with what that assumes; zoomed in, only what lies there is drawn.
+    small = window(quill, session, rule="codex-0.148", model="3k")
+    assert small["marks"] == small["svg"].count('class="would"') > 0
+    assert "Codex 0.148 would have compacted" in small["as_if"]
+    assert small["assumes"]
+    assert small["as_if"] in page.replace("&#x27;", "'") or "never" in other["as_if"]
+    part = window(quill, session, rule="codex-0.148", model="3k", **{"from": 1, "to": 10})
+    assert part["svg"].count('class="would"') < small["marks"]
+    assert (own["marks"], own["as_if"]) == (0, "")
+    # A preset brings its own window.
+    preset = window(quill, session, rule="claude-code-200k-187k")
+    assert {one["name"]: one["tokens"] for one in preset["thresholds"]}["compaction"] == 187_000
     # What makes no sense is the session's own.
     assert window(quill, session, rule="nonesuch")["thresholds"] == own["thresholds"]
 
@@ -332,3 +346,47 @@ def test_history_of_pages_stays_out_of_the_browsers_store(quill: Client, session
     page = quill.get(reverse("sessions:session", args=[session.pk])).content.decode()
 
     assert '"historyCacheSize":0' in page
+
+
+def test_cost_in_the_list_the_header_the_inspector_and_by_model(quill: Client, session: Session) -> None:
+    listed = quill.get("/").content.decode()
+    head = quill.get(reverse("sessions:session", args=[session.pk])).content.decode()
+    inspected = quill.get(reverse("sessions:inspect", args=[session.pk, 9])).content.decode()
+    whole = quill.get(reverse("sessions:cost", args=[session.pk])).content.decode()
+    part = quill.get(reverse("sessions:cost", args=[session.pk]), headers={"HX-Request": "true"}).content.decode()
+
+    # 3, 0.30, 3.75 and 15 dollars a million: 10 fresh, 30 written, 40 of output each, and what was read.
+    read = sum(session.steps.values_list("cache_read", flat=True))
+    steps = session.steps_count
+    total = (steps * (10 * 3 + 30 * 3.75 + 40 * 15) + read * 0.3) / 1e6
+    price = price_of("claude-sonnet-4-5-20250929", make.START.date())
+    assert price is not None
+    words = f"${total:,.4f}" if total < 0.1 else f"${total:,.2f}"
+    for text in (listed, head, whole, part):
+        assert f">{words}</span>" in text
+        assert price.source in text
+    assert "Writes to the cache are priced" in whole
+    one = session.steps.get(first_seq=9)
+    assert f"${(10 * 3 + 30 * 3.75 + 40 * 15 + one.cache_read * 0.3) / 1e6:.4f}" in inspected
+    assert "<html" not in part
+
+
+def test_a_cost_that_nobody_knows_is_a_dash_and_says_why(quill: Client, session: Session) -> None:
+    session.steps.update(model="nobodys-model")
+
+    for address in ("/", reverse("sessions:cost", args=[session.pk])):
+        page = quill.get(address).content.decode()
+        assert "nobodys-model: no price is known" in page
+        assert ">—</span>" in page
+    assert (
+        "no price is known for the model"
+        in quill.get(reverse("sessions:inspect", args=[session.pk, 9])).content.decode()
+    )
+
+
+def test_a_long_sessions_cost_comes_after_its_page(quill: Client, session: Session) -> None:
+    many_steps(session, 3_000)
+
+    page = quill.get(reverse("sessions:session", args=[session.pk])).content.decode()
+
+    assert f'hx-get="{reverse("sessions:cost", args=[session.pk])}" hx-trigger="load"' in page

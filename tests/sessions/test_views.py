@@ -67,6 +67,7 @@ def addresses(session: Session) -> list[str]:
         reverse("sessions:steps-json", args=one),
         reverse("sessions:steps-csv", args=one),
         reverse("sessions:chart", args=one),
+        reverse("sessions:cost", args=one),
         reverse("sessions:chart-svg", args=one),
         reverse("sessions:goals", args=one),
         reverse("sessions:versions", args=one),
