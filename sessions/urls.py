@@ -26,6 +26,7 @@ urlpatterns = [
     path("s/<str:name>/steps", views.steps, name="steps"),
     path("s/<str:name>/steps.json", chartviews.steps_json, name="steps-json"),
     path("s/<str:name>/steps.csv", chartviews.steps_csv, name="steps-csv"),
+    path("s/<str:name>/cost", chartviews.cost, name="cost"),
     path("s/<str:name>/chart", chartviews.chart, name="chart"),
     path("s/<str:name>/chart.svg", chartviews.chart_svg, name="chart-svg"),
     path("s/<str:name>/goals", views.goals, name="goals"),

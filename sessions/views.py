@@ -10,7 +10,9 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
 from sessions import listing, pages, panels, queries, render
+from sessions.costs import costs_of
 from sessions.http import Request, may_operate, number, page_or_partial, session_of
+from sessions.limits import overrides_of
 from sessions.sourcebytes import record, stored
 from sessions.watched import watch_of
 
@@ -28,11 +30,13 @@ def session_list(request: HttpRequest) -> HttpResponse:
     rows, more = listing.page_of(found, wanted)
     agents, projects = listing.choices(asked.workspace)
     everything = listing.Wanted(subs=True)
+    overrides = overrides_of(asked.workspace.pk)
+    costs = costs_of(rows, overrides)
     context = {
         "watch": watch_of(asked.workspace),
         "may_take_in": may_operate(asked),
         "wanted": wanted,
-        "rows": [pages.list_row(row) for row in listing.listed(rows)],
+        "rows": [pages.list_row(row, costs[row.session.pk], overrides) for row in listing.listed(rows)],
         "after": listing.cursor_of(rows[-1]) if more else None,
         "matches": found.count() if wanted.narrowed or not wanted.subs else None,
         "total": listing.sessions_of(asked.workspace, everything).count(),
