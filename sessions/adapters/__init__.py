@@ -25,6 +25,7 @@ BUILT_IN = {
     "ai-sdk": "sessions.adapters.generic.aisdk:ADAPTER",
     "otel": "sessions.adapters.generic.otel:ADAPTER",
     "atif": "sessions.adapters.generic.atif:ADAPTER",
+    "mapped": "sessions.adapters.generic.mapping:ADAPTER",
 }
 
 
@@ -48,15 +49,20 @@ def by_agent(agent: str) -> Adapter:
 
 
 def claims(path: PurePath, head: bytes) -> tuple[Adapter, Claim] | None:
-    """The adapter whose source this is, with its claim; None where nobody's. TwoClaims where more than one says so."""
-    found = list(_claims(path, head))
+    """The adapter whose source this is, with its claim; None where nobody's. TwoClaims where more than one says so.
+
+    An adapter with `last` (a person's declared mappings) is asked only where no other claims the source.
+    """
+    found = list(_claims(path, head, last=False)) or list(_claims(path, head, last=True))
     if len(found) > 1:
         raise TwoClaims(f"{path.name}: claimed by {' and '.join(adapter.label for adapter, _ in found)}")
     return found[0] if found else None
 
 
-def _claims(path: PurePath, head: bytes) -> Iterator[tuple[Adapter, Claim]]:
+def _claims(path: PurePath, head: bytes, *, last: bool) -> Iterator[tuple[Adapter, Claim]]:
     for adapter in adapters().values():
+        if getattr(adapter, "last", False) is not last:
+            continue
         claim = adapter.claim(path, head)
         if claim is not None:
             yield adapter, claim

@@ -74,14 +74,17 @@ def _trajectory(
 def _step(cursor: Cursor, spans: list[tuple[int, int, bytes | None]]) -> None:
     start = cursor.at
     observed: tuple[int, int] | None = None
-    if cursor.peek() != "{":
-        cursor.value()
-    else:
-        for key in cursor.members():
-            at = cursor.at
-            value = cursor.value()
-            if key == "observation" and isinstance(value, dict):
-                observed = (at, cursor.at)
+    try:
+        if cursor.peek() != "{":
+            cursor.value()
+        else:
+            for key in cursor.members():
+                at = cursor.at
+                value = cursor.value()
+                if key == "observation" and isinstance(value, dict):
+                    observed = (at, cursor.at)
+    except Torn:
+        raise Torn(start) from None  # the step is one record, also where it breaks off
     spans.append((start, cursor.at, None))
     if observed is not None:
         spans.append((*observed, None))

@@ -155,7 +155,9 @@ def told_by(told: Any, call_id: str | None) -> tuple[str, list[Part]]:
     """The words of a result and the media in it. A list of blocks is its texts; any other value is its JSON."""
     if told is None:
         return "", []
-    if not isinstance(told, list) or not all(isinstance(piece, dict) and isinstance(piece.get("type"), str) for piece in told):
+    if not isinstance(told, list) or not all(
+        isinstance(piece, dict) and isinstance(piece.get("type"), str) for piece in told
+    ):
         return text_of(told), []
     texts: list[str] = []
     shown: list[Part] = []

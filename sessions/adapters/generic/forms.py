@@ -128,7 +128,9 @@ def _is_message(item: Mapping[str, Any]) -> bool:
         return (
             bool({"content", "parts", "tool_calls", "function_call", "toolInvocations"} & item.keys()) or len(item) == 1
         )
-    return role is None and str(item.get("type")) in ITEMS and bool({"call_id", "summary", "id", "content"} & item.keys())
+    return (
+        role is None and str(item.get("type")) in ITEMS and bool({"call_id", "summary", "id", "content"} & item.keys())
+    )
 
 
 def _dialect(messages: list[Any], beside: Mapping[str, Any]) -> Form:

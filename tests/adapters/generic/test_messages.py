@@ -28,7 +28,8 @@ def read(agent: str, value: Any, path: PurePath = FILE) -> Reading:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     adapter = adapters()[agent]
     claim = adapter.claim(path, data[: 1 << 16])
-    assert claim is not None and claim.role == "session"
+    assert claim is not None
+    assert claim.role == "session"
     return read_whole(adapter, path, [(data, False)])
 
 
@@ -141,7 +142,8 @@ def test_anthropic() -> None:
     assert kinds(reading) == ["meta", "context", "prompt", "tool_call", "tool_result"]
     assert reading.placed[1].entry.text == "Be brief."
     thought, redacted, call = reading.placed[3].entry.parts
-    assert thought.signed and redacted.signed
+    assert thought.signed
+    assert redacted.signed
     assert call.text == '{"path":"."}'
     result, image, more = reading.placed[4].entry.parts
     assert (result.is_error, result.text, result.tool) == (True, "no", "ls")

@@ -161,7 +161,9 @@ def test_the_tree_may_change_while_the_log_grows() -> None:
     """What `reading.continues` relies on: the first record is of no account but for what it says."""
     first = story().read(goals=TREE, meta={}).placed[0].entry
     assert first.kind is Kind.META
-    assert first.goals is None and not first.sent and first.step_key is None
+    assert first.goals is None
+    assert not first.sent
+    assert first.step_key is None
 
 
 def test_claims() -> None:
