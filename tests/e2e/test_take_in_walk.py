@@ -51,7 +51,7 @@ def test_files_are_dropped_chosen_and_told_of(
 
     page = signed_in
     page.get_by_role("link", name="Take in…").first.click()
-    page.locator("#drop").wait_for()
+    page.wait_for_url("**/take-in")  # and until it is loaded, its script too
 
     # Dropped: two sessions and a text, each with its outcome and the reason.
     long = bytes(turns(6))
