@@ -348,3 +348,18 @@ def test_recorded_sessions_of_a_database_are_their_exports(workspace: Workspace,
         assert texts(session) == [item.text for item in whole.context()], name
     fork = Session.objects.get(parent_kind="fork")
     assert fork.totals["steps"] == 0, "its answers were given in the session it was forked from"
+
+
+def test_everything_recorded_comes_in_once(workspace: Workspace, shared_data: Path) -> None:
+    folder = shared_data / "opencode"
+    first = take(workspace, folder)
+    assert {one.outcome for one in first} <= {"added", "skipped"}
+    assert all(one.reason for one in first if one.outcome == "skipped")
+    assert sum(one.outcome == "added" for one in first) == 19 + 6 + 1
+    assert not any(one.malformed for one in first)
+    sources = {source.path: source for source in Source.objects.all()}
+    for path in folder.glob("*.json"):
+        assert b"".join(stored(sources[str(path)])) == path.read_bytes()
+    again = take(workspace, folder)
+    assert {one.outcome for one in again} <= {"unchanged", "skipped"}
+    assert sum(one.added for one in again) == 0

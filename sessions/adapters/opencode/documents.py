@@ -20,7 +20,8 @@ _STEPPED = "step-finish"
 
 @dataclass(slots=True)
 class Piece:
-    """A record's place, and what of it decides the order. `inner`: the place of a tool's state or a message's tokens."""
+    """A record's place, and what of it decides the order. `inner`: the member that is a record too, of a tool its state, of a message
+    its tokens."""
 
     start: int
     stop: int = 0
@@ -28,7 +29,7 @@ class Piece:
     kind: str = ""  # a part's type, a message's role
     message: str = ""  # the message a part names
     created: float | None = None
-    inner: tuple[int, int] | None = None
+    inner: str | None = None
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ def records(data: bytes) -> Iterator[Line]:
     except Torn as error:
         torn = _start_of_torn(found, error.at)
     number = 0
-    for start, stop in _in_order(found):
+    for start, stop in _in_order(cursor, found):
         number += 1
         yield Line(start, data[start:stop], number=number, span=stop - start)
     if torn is not None and data[torn:].strip(b" \t\r\n"):
@@ -119,7 +120,7 @@ def _row(cursor: Cursor, found: _Found) -> None:
                 for _ in cursor.items():
                     _take(cursor, said.parts)
             else:
-                _note(said.info, key, cursor)
+                _note(said.info, key, cursor.value())
     said.info.stop = cursor.at
 
 
@@ -164,19 +165,15 @@ def _take(cursor: Cursor, into: list[Piece]) -> None:
 
 def _fill(cursor: Cursor, piece: Piece) -> None:
     """Take the value here as `piece`; it stays without `stop` where the text is torn inside it."""
-    if cursor.peek() != "{":
-        cursor.value()
-        piece.stop = cursor.at
-        return
-    for key in cursor.members():
-        _note(piece, key, cursor)
-    piece.stop = cursor.at
-
-
-def _note(piece: Piece, key: str, cursor: Cursor) -> None:
-    """Take the value of `key`, and from it what decides the order."""
-    start = cursor.at
     value = cursor.value()
+    piece.stop = cursor.at
+    if isinstance(value, dict):
+        for key in value:
+            _note(piece, key, value[key])
+
+
+def _note(piece: Piece, key: str, value: Any) -> None:
+    """Keep what decides the order."""
     if key == "id" and isinstance(value, str):
         piece.id = value
     elif key in ("type", "role") and isinstance(value, str):
@@ -186,10 +183,23 @@ def _note(piece: Piece, key: str, cursor: Cursor) -> None:
     elif key == "time" and isinstance(value, dict) and _is_number(value.get("created")):
         piece.created = value["created"]
     elif isinstance(value, dict) and (key == "state" or (key == "tokens" and usage(value) is not None)):
-        piece.inner = (start, cursor.at)
+        piece.inner = key
 
 
-def _in_order(found: _Found) -> Iterator[tuple[int, int]]:
+def _inner(cursor: Cursor, piece: Piece) -> Iterator[tuple[int, int]]:
+    """Where the member stands that is a record too."""
+    found: tuple[int, int] | None = None
+    cursor.at = piece.start
+    for key in cursor.members():
+        start = cursor.at
+        cursor.value()
+        if key == piece.inner:
+            found = start, cursor.at
+    if found is not None:
+        yield found
+
+
+def _in_order(cursor: Cursor, found: _Found) -> Iterator[tuple[int, int]]:
     """Messages by time and id, parts by id, as the agent's database gives them; as they stand where that cannot be said."""
     for piece in found.head:
         yield from _whole(piece)
@@ -198,24 +208,24 @@ def _in_order(found: _Found) -> Iterator[tuple[int, int]]:
         said = sorted(said, key=_when)
     for one in said:
         yield from _of(
-            one, sorted(one.parts, key=lambda piece: piece.id) if all(p.id for p in one.parts) else one.parts
+            cursor, one, sorted(one.parts, key=lambda piece: piece.id) if all(p.id for p in one.parts) else one.parts
         )
     for one in found.second:
-        yield from _of(one, one.parts)
+        yield from _of(cursor, one, one.parts)
     for piece in found.tail:
         yield from _whole(piece)
 
 
-def _of(said: Said, parts: list[Piece]) -> Iterator[tuple[int, int]]:
+def _of(cursor: Cursor, said: Said, parts: list[Piece]) -> Iterator[tuple[int, int]]:
     info = said.info
     if info is not None:
         yield from _whole(info)
         if info.inner and info.stop and info.kind == "assistant" and not any(p.kind == _STEPPED for p in parts):
-            yield info.inner
+            yield from _inner(cursor, info)
     for piece in parts:
         yield from _whole(piece)
         if piece.kind == "tool" and piece.inner and piece.stop:
-            yield piece.inner
+            yield from _inner(cursor, piece)
 
 
 def _when(said: Said) -> tuple[float, str]:

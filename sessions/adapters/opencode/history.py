@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,15 +85,17 @@ def _pruned(log: _Log) -> dict[int, int]:
 
 def _edits(log: _Log, parts_of: PartsOf, at: int, *, reverted: bool) -> tuple[Edit, ...]:
     """The edits in force once entry `at` is there; with the revert, if asked."""
-    there = [message for message in log.messages if message.first <= at]
+    there = log.messages[: bisect_right(log.messages, at, key=lambda message: message.first)]
+    coming = log.messages[len(there)].created if len(there) < len(log.messages) else None
     gone = Ranges()
     if reverted and log.revert is not None:
         there, gone = _without(log, there)
     seen = view(there)
     hidden = _hidden(log, at, there, seen, gone)
     out: list[Edit] = [Hide(hidden)] if hidden else []
-    cleared = {seq for seq, when in log.cleared.items() if seq <= at and _by_then(log, seq, when, at)}
-    out += [Replace(seq, tools.cleared(parts_of(seq))) for seq in sorted(cleared) if seq not in hidden]
+    for seq, when in log.cleared.items():
+        if seq <= at and (coming is None or when < coming) and seq not in hidden:
+            out.append(Replace(seq, tools.cleared(parts_of(seq))))
     if seen.moved:
         out += _moved(log, there, seen, hidden, parts_of)
     return tuple(out)
@@ -117,14 +119,20 @@ def _without(log: _Log, there: list[Message]) -> tuple[list[Message], Ranges]:
 
 
 def _hidden(log: _Log, at: int, there: Sequence[Message], seen: View, gone: Ranges) -> Ranges:
-    """The sent entries that are not in their place. What belongs to no message stays."""
-    in_place = set(seen.order) - set(seen.moved)
-    out = Ranges.of((m.first, m.last + 1) for n, m in enumerate(there) if n not in in_place) | gone
-    checkpoint = max((seq for seq in log.checkpoints if seq <= at and seq not in gone), default=None)
-    if checkpoint is not None:
-        out |= Ranges.of([(0, checkpoint)])
-    sent = [seq for seq in log.sent if seq <= at]
-    return (out & Ranges.from_numbers(sent)).closed_over(sent) if out else out
+    """What is not sent in its place: all before the first message that stays where it is, what moved, what was reverted."""
+    rest = seen.order[len(seen.moved)] if len(seen.order) > len(seen.moved) else len(there)
+    end = log.last + 1
+    spans = [(0, there[rest].first if rest < len(there) else end), *gone.spans] if there else [*gone.spans]
+    spans += [(there[n].first, there[n].last + 1) for n in seen.moved]
+    checkpoint = max((seq for seq in log.checkpoints if seq <= at and seq not in gone), default=0)
+    spans.append((0, checkpoint))
+    return Ranges.of(_trimmed(log.sent, start, min(stop, at + 1)) for start, stop in Ranges.of(spans).spans)
+
+
+def _trimmed(sent: Sequence[int], start: int, stop: int) -> tuple[int, int]:
+    """A span from the first to the last sent entry in it; empty where there is none."""
+    first, last = bisect_left(sent, start), bisect_left(sent, stop) - 1
+    return (sent[first], sent[last] + 1) if first <= last else (0, 0)
 
 
 def _moved(log: _Log, there: Sequence[Message], seen: View, hidden: Ranges, parts_of: PartsOf) -> Iterator[Insert]:
@@ -132,16 +140,14 @@ def _moved(log: _Log, there: Sequence[Message], seen: View, hidden: Ranges, part
     tail = there[seen.order[len(seen.moved)]]
     folded = hidden & Ranges.of([(0, tail.first)])
     for n in seen.moved:
-        for seq in log.sent:
-            if not there[n].first <= seq <= there[n].last:
-                continue
-            link = log.links[seq]
+        for at in range(bisect_left(log.sent, there[n].first), bisect_right(log.sent, there[n].last)):
+            link = log.links[log.sent[at]]
             summary = link.kind is Kind.SUMMARY
             yield Insert(
                 tail.first - 1,
                 link.role or Role.USER,
                 InsertKind.SUMMARY if summary else InsertKind.MESSAGE,
-                _bodies(parts_of(seq)),
+                _bodies(parts_of(link.seq)),
                 stands_for=folded if summary else Ranges(),
                 label="sent before the part that was kept",
             )
@@ -149,12 +155,6 @@ def _moved(log: _Log, there: Sequence[Message], seen: View, hidden: Ranges, part
 
 def _bodies(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.kind is not PartKind.MARKER)
-
-
-def _by_then(log: _Log, seq: int, when: float, at: int) -> bool:
-    """Whether a result was pruned before anything came after entry `at`."""
-    after = next((message for message in log.messages if message.first > at), None)
-    return after is None or after.created is None or when < after.created
 
 
 def _log(links: Sequence[Link]) -> _Log:
