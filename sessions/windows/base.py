@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -209,7 +209,12 @@ def window(rule: Rule, limits: Limits, settings: Settings = Settings()) -> Windo
     if limits.context is None and rule.bound:
         model = f"the window of {limits.model!r} is not known" if limits.model else "the session names no model"
         return Window(rule, limits, settings, (), f"No thresholds: {model}, and the session records none.")
-    drawn = [one for one in rule.draw(limits, settings) if one.tokens > 0]
+    # Where a reserve leaves nothing of a small window, what stops the agent stops it at once; what only informs is left out.
+    drawn = [
+        one if one.tokens > 0 else replace(one, tokens=0)
+        for one in rule.draw(limits, settings)
+        if one.tokens > 0 or one.name in (Name.COMPACTION, Name.BLOCK, Name.INPUT_LIMIT)
+    ]
     return Window(rule, limits, settings, tuple(sorted(drawn, key=lambda one: one.tokens)))
 
 

@@ -19,6 +19,7 @@ from sessions.meters.tokens import sizes
 from sessions.models import Session, Step, Version
 from sessions.projection import context_items
 from sessions.ranges import Ranges
+from sessions.windows import Limits, rules, window
 from tests.claude_lines import ClaudeLines, turns
 from webapp.models import Workspace
 
@@ -228,3 +229,78 @@ def test_an_agent_without_a_rule_still_says_what_is_used(tmp_path):
     assert found.window is None
     assert found.forecast.state == "unknown"
     assert found.used.tokens == 155_920
+
+
+def test_a_recorded_figure_beyond_one_and_a_half_windows_is_not_taken(tmp_path):
+    session = taken(tmp_path, answered())
+    Step.objects.filter(session=session).update(cache_read=299_000)
+    found = gauge(session)
+    assert (found.used.refused, found.used.recorded, found.step, found.screen) == (304_920, None, None, None)
+    assert found.used.tokens == measured(session.pk, session.native_head, [by_id("claude-rough")])["claude-rough"]
+    assert found.used.whose.startswith("304,920 is recorded, more than 1.5 times the window of 200,000, and not taken")
+    at = gauge(session, step=session.steps.get(n=1))
+    assert (at.used.refused, at.used.recorded) == (304_920, None)
+    Step.objects.filter(session=session).update(cache_read=294_080)
+    assert gauge(session).used.tokens == 300_000
+
+
+def test_a_rule_of_the_last_prompt_holds_that_alone(tmp_path):
+    session = taken(tmp_path, answered())
+    found = gauge(session, drawn=window(rules()["gemini-0.56"], Limits("m", 400_000)))
+    assert (found.used.tokens, found.counted) == (155_920, 155_020)
+    assert found.number("until_compaction").tokens == 200_000 - 155_020
+
+
+def test_a_rule_that_estimates_for_itself_holds_its_estimate(tmp_path):
+    session = taken(tmp_path, answered())
+    found = gauge(session, drawn=window(rules()["j-cli-12.9"], Limits()))
+    assert found.used.tokens == 155_920
+    assert found.counted == measured(session.pk, session.native_head, [by_id("jcli-json4")])["jcli-json4"]
+    assert found.forecast.state == "sent"
+
+
+def with_results(*sizes_: int) -> ClaudeLines:
+    made = ClaudeLines()
+    for n, size in enumerate(sizes_):
+        made.prompt(f"Read {n}.")
+        made.calls(f"toolu_{n}", "Read", {"file_path": f"/{n}"}, usage=usage(20, 1_000, 0, 60))
+        made.result(f"toolu_{n}", "x" * (4 * size))
+    made.says("All read.", usage=usage(20, 150_000, 0, 60))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("results", "could", "state"),
+    [
+        ((30_000, 30_000, 20_000), 30_000, "masks"),  # the one that crosses 50,000 is the oldest
+        ((29_999, 30_000, 20_000), 29_999, "sent"),
+        ((1_000, 10_000, 30_000, 20_001), 41_000, "masks"),
+        ((50_000,), 0, "sent"),
+        ((50_001,), 50_001, "masks"),
+    ],
+)
+def test_gemini_masks_what_lies_beyond_the_newest_results(tmp_path, results, could, state):
+    session = taken(tmp_path, with_results(*results))
+    found = gauge(session, drawn=window(rules()["gemini-0.56"], Limits("m", 1_048_576)))
+    assert (found.maskable, found.forecast.state) == (could, state)
+    assert gauge(session).maskable is None
+
+
+def test_what_is_masked_already_or_hidden_is_not_maskable(tmp_path):
+    session = taken(tmp_path, with_results(40_000, 40_000, 20_000))
+    drawn = window(rules()["gemini-0.56"], Limits("m", 1_048_576))
+    oldest = session.entries.filter(kind="tool_result").order_by("seq").first()
+    part = Part(PartKind.TOOL_RESULT, "[cut]", call_id=oldest.call_ids[0])
+    masked = version_of(session, [Replace(oldest.seq, (part,))])
+    assert gauge(session, drawn=drawn).maskable == 80_000
+    assert gauge(session, masked, drawn=drawn).maskable == 40_000
+    assert gauge(session, step=session.steps.get(n=2), drawn=drawn).maskable == 0
+
+
+def test_early_opencode_leaves_two_turns_alone(tmp_path):
+    drawn = window(rules()["opencode-1.2"], Limits("m", 1_000_000, None, 64_000))
+    # The two newest turns do not count at all: of the others the newest 40,000 stay.
+    few = taken(tmp_path, with_results(20_001, 39_000, 90_000, 90_000))
+    found = gauge(few, drawn=drawn)
+    assert (found.maskable, found.forecast.state) == (20_001, "masks")
+    assert gauge(few, step=few.steps.get(n=3), drawn=drawn).maskable == 0

@@ -326,3 +326,16 @@ def test_a_model_that_is_not_in_the_catalogue_is_unknown_and_not_guessed():
     found = limits_of("claude-opus-4-5-of-another-house")
     assert (found.context, found.input, found.output) == (None, None, None)
     assert found.source == "not in the model catalogue"
+
+
+def test_a_reserve_larger_than_the_window_leaves_nothing():
+    found = window(rules()["opencode-1.18"], Limits("m", 16_000, None, 32_000))
+    assert found.compaction == 0
+    assert found.at(Name.COMPACTION).reached(0)
+    small = window(rules()["claude-code-2.1"], Limits("m", 12_000, None, 64_000))
+    assert {one.name: one.tokens for one in small.thresholds} == {
+        Name.COMPACTION: 0,
+        Name.BLOCK: 0,
+        Name.INPUT_LIMIT: 0,
+        Name.TOTAL: 12_000,
+    }
