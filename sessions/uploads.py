@@ -120,7 +120,7 @@ def whole(workspace: Any, path: str, file: BinaryIO, *, rewrite: bool, how: str,
                 raise NotTaken(
                     "shorter",
                     f"This file has {size:,} bytes; {here.stored:,} are stored under its name. They stay as they are. "
-                    "Say `rewrite=true` to keep the shorter one as a new revision beside them.",
+                    "Sent as a rewrite (`rewrite=true`; on the page, the box) it becomes a new revision beside them.",
                     here,
                 )
             taken = _take(workspace, path, file, by)

@@ -91,12 +91,10 @@ def outcome_words() -> dict[str, str]:
     }
 
 
-def _taken(workspace: Any, file: UploadedFile, rewrite: bool, by: Any) -> Taken:  # noqa: FBT001 -- as the form has it
+def _taken(workspace: Any, file: UploadedFile[bytes], rewrite: bool, by: Any) -> Taken:  # noqa: FBT001 -- as the form has it
     path = uploads.label(file.name or "upload")
     try:
-        return uploads.whole(
-            workspace, path, cast("BinaryIO", file), rewrite=rewrite, how=Intake.How.UPLOAD, by=by
-        )
+        return uploads.whole(workspace, path, cast("BinaryIO", file), rewrite=rewrite, how=Intake.How.UPLOAD, by=by)
     except Refused as refused:
         session = getattr(refused, "session", None)
         return Taken(path, "refused", str(refused), session=session, size=file.size or 0)

@@ -54,7 +54,7 @@
   }
 
   function tell() {
-    const parts = Array.from(counts, ([outcome, n]) => thousands(n) + " " + (words[outcome] || outcome));
+    const parts = Array.from(counts, ([outcome, n]) => (words[outcome] || outcome) + " " + thousands(n));
     if (waiting.length || busy) parts.push(thousands(waiting.length + (busy ? 1 : 0)) + " " + says.waits);
     if (leftOut) parts.push(thousands(leftOut) + " " + says.leftOut);
     sum.textContent = parts.join(", ");

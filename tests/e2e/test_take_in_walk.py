@@ -55,13 +55,17 @@ def test_files_are_dropped_chosen_and_told_of(
 
     # Dropped: two sessions and a text, each with its outcome and the reason.
     long = bytes(turns(6))
-    files = [[NAME, long.decode()], ["other.jsonl", bytes(turns(2, ClaudeLines(OTHER))).decode()], ["notes.md", "hello\n"]]
+    files = [
+        [NAME, long.decode()],
+        ["other.jsonl", bytes(turns(2, ClaudeLines(OTHER))).decode()],
+        ["notes.md", "hello\n"],
+    ]
     assert page.evaluate(DROP, [files, "#drop"])
     row(page, NAME).locator(".tag.accent", has_text="new session").wait_for()
     row(page, "other.jsonl").locator(".tag.accent", has_text="new session").wait_for()
     row(page, "notes.md").locator(".tag", has_text="skipped").wait_for()
     assert row(page, "notes.md").locator(".reason").inner_text() == "no records of an agent known here"
-    page.locator("#sum", has_text="2 new session, 1 skipped").wait_for()
+    page.locator("#sum", has_text="new session 2, skipped 1").wait_for()
     assert row(page, NAME).locator("td").nth(3).inner_text() == "24"
     assert aside(lambda: Session.objects.get(native_id=NAME[:36]).source.size) == len(long)
 
@@ -81,7 +85,9 @@ def test_files_are_dropped_chosen_and_told_of(
     # A folder: only what may hold sessions is sent, under its place in the folder.
     folder = tmp_path / "projects"
     (folder / "ledger").mkdir(parents=True)
-    (folder / "ledger" / "third.jsonl").write_bytes(bytes(turns(1, ClaudeLines("77777777-2222-4333-8444-555555555555"))))
+    (folder / "ledger" / "third.jsonl").write_bytes(
+        bytes(turns(1, ClaudeLines("77777777-2222-4333-8444-555555555555")))
+    )
     (folder / "ledger" / "picture.png").write_bytes(b"no session")
     page.locator("#folder").set_input_files(folder)
     row(page, "projects/ledger/third.jsonl").locator(".tag", has_text="new session").wait_for()
@@ -109,7 +115,7 @@ def test_a_lost_connection_says_so_and_can_be_tried_again(signed_in: Any, live_s
     page.get_by_role("button", name="Try again").click()
     row(page, NAME).locator(".tag", has_text="new session").wait_for()
     assert page.locator("#rows .reason").count() == 0
-    page.locator("#sum", has_text="1 new session").wait_for()
+    page.locator("#sum", has_text="new session 1").wait_for()
     page.faults.clear()  # the browser itself reports the request that was cut
 
 

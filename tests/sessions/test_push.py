@@ -88,7 +88,7 @@ def relay(live_server: Any) -> Iterator[Relay]:
             self.end_headers()
             self.wfile.write(said)
 
-        do_GET = do_PATCH = answer
+        do_GET = do_PATCH = answer  # noqa: N815 -- the names that http.server asks for
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -64,7 +64,11 @@ def upload(client: Client, *files: tuple[str, bytes], **more: Any) -> Any:
 def test_a_form_takes_in_many_files_and_says_what_became_of_each(quill, workspace):
     other = ClaudeLines("99999999-2222-4333-8444-555555555555")
     answer = upload(
-        quill, (NAME, bytes(turns(3))), ("other.jsonl", bytes(turns(2, other))), ("notes.md", b"no session\n"), ("e", b"")
+        quill,
+        (NAME, bytes(turns(3))),
+        ("other.jsonl", bytes(turns(2, other))),
+        ("notes.md", b"no session\n"),
+        ("e", b""),
     )
     assert answer.status_code == 200
     said = text_of(answer)
