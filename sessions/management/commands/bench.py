@@ -20,6 +20,7 @@ class Command(SessionsCommand):
         pages = which.add_parser("pages", help="server time of a short and a long session's page, side by side")
         pages.add_argument("--small", type=_count, default=500, metavar="ENTRIES")
         pages.add_argument("--large", type=_count, default=50_000, metavar="ENTRIES")
+        pages.add_argument("--steps", type=_count, default=100_000, metavar="N", help="of the chart (default: 100,000)")
         pages.add_argument("--runs", type=_count, default=15, metavar="N")
         compaction = which.add_parser("compaction", help="time of a preview by the length of the context")
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
@@ -35,7 +36,9 @@ class Command(SessionsCommand):
             case "ingest":
                 found = ingesting.bench(megabytes=options["mb"])
             case "pages":
-                found = paging.bench(small=options["small"], large=options["large"], runs=options["runs"])
+                found = paging.bench(
+                    small=options["small"], large=options["large"], steps=options["steps"], runs=options["runs"]
+                )
             case _:
                 found = previewing.bench(entries=options["entries"], strategy=options["strategy"], runs=options["runs"])
         return {"bench": options["which"], **found}
@@ -58,6 +61,11 @@ class Command(SessionsCommand):
                     self.stdout.write(
                         f"{row['page']:<8} {value['small']:,} entries {row['small_seconds'] * 1000:.1f} ms ({row['small_bytes']:,} bytes), "
                         f"{value['large']:,} entries {row['large_seconds'] * 1000:.1f} ms ({row['large_bytes']:,} bytes): ratio {row['ratio']}"
+                    )
+                for row in value["chart"]:
+                    self.stdout.write(
+                        f"chart    {row['window']} of {value['steps']:,} steps {row['seconds'] * 1000:.1f} ms "
+                        f"({row['bytes']:,} bytes; the first {row['first_seconds'] * 1000:.1f} ms)"
                     )
             case _:
                 for row in value["sizes"]:
