@@ -105,7 +105,8 @@ _FETCHED = 2_000
 
 
 def rows_of(session: Session, moment: Moment) -> Iterator[Row]:
-    """The context of a moment in order, before the agent's own wiring. One query; what holds several calls is looked into besides."""
+    """The context of a moment in order, before the agent's own wiring. One query; what holds several things is looked into besides."""
+    answered = _answered(session)
     values: dict[str, Any] = {
         "session": session.pk,
         "version": None if moment.version is None else moment.version.pk,
@@ -117,7 +118,7 @@ def rows_of(session: Session, moment: Moment) -> Iterator[Row]:
         cursor.execute(_ROWS, values)
         while block := cursor.fetchmany(_FETCHED):
             rows = [_row(*columns) for columns in block]
-            yield from _shared(session, rows)
+            yield from _shared(session, rows, answered)
 
 
 def _row(
@@ -144,19 +145,28 @@ def _json(value: Any) -> Any:
     return orjson.loads(value) if isinstance(value, str | bytes) else value
 
 
-def _shared(session: Session, rows: Sequence[Row]) -> Iterable[Row]:
-    """Rows with the shares of those that hold several calls or results. Only these are read with their parts."""
-    several = [row.seq for row in rows if len(row.calls) > 1 and not row.masked and row.seq is not None]
+def _answered(session: Session) -> frozenset[str]:
+    """The calls whose results are entries of their own. An agent may keep a call and its result in one record instead."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT jsonb_array_elements_text(call_ids) FROM agent_sessions_entry"
+            " WHERE session_id = %s AND kind = 'tool_result' AND sent AND jsonb_typeof(call_ids) = 'array'",
+            [session.pk],
+        )
+        return frozenset(call for (call,) in cursor.fetchall())
+
+
+def _shared(session: Session, rows: Sequence[Row], answered: frozenset[str]) -> Iterable[Row]:
+    """Rows with the shares of those that hold several calls or results, or a call with its result. Only these are read with their parts."""
+    several = [row.seq for row in rows if row.seq is not None and not row.masked and _holds_several(row, answered)]
     if not several:
         return rows
     parts = dict(session.entries.filter(seq__in=several).values_list("seq", "parts"))
-    out: list[Row] = []
-    for row in rows:
-        if row.seq in parts and not row.masked:
-            out.append(_with_shares(row, parts[row.seq]))
-        else:
-            out.append(row)
-    return out
+    return [row if row.masked or row.seq not in parts else _with_shares(row, parts[row.seq]) for row in rows]
+
+
+def _holds_several(row: Row, answered: frozenset[str]) -> bool:
+    return len(row.calls) > 1 or (row.kind == "tool_call" and not answered.issuperset(row.calls))
 
 
 _KIND_OF_PART = {

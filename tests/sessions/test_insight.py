@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions.contexts import Hide, Insert, InsertKind, Replace
-from sessions.entries import Part, PartKind, Role
+from sessions.entries import Kind, Part, PartKind, Role
 from sessions.ingest import take_file
 from sessions.measuring import measured
 from sessions.meters import by_id
@@ -359,3 +359,21 @@ def test_a_session_without_any_entry_has_nothing_in_it(reader: Client, workspace
     session = make.a_session(workspace, [])
     for name in ("fills", "memory", "context", "diff"):
         assert reader.get(reverse(f"sessions:{name}", args=[session.pk])).status_code == 200, name
+
+
+def test_a_call_and_its_result_in_one_record_are_told_apart(reader: Client, workspace: Workspace) -> None:
+    both = make.Row(
+        Kind.TOOL_CALL,
+        Role.ASSISTANT,
+        (
+            Part(PartKind.TEXT, "I look at it." * 4),
+            Part(PartKind.TOOL_CALL, '{"path": "a.py"}', tool="read_file", call_id="a"),
+            Part(PartKind.TOOL_RESULT, "x = 1\n" * 400, call_id="a"),
+        ),
+    )
+    session = make.a_session(workspace, [make.prompt("Read it."), both])
+    row = reader.get(f"/api/sessions/{session.pk}/fills").json()
+    kinds = {one["kind"]: one["tokens"] for one in row["by_kind"]}
+    assert kinds["tool_results"] > 10 * (kinds["tool_calls"] + kinds["assistant"])
+    assert [(one["kind"], one["entries"]) for one in row["tool_results"]] == [("read_file", 1)]
+    assert sum(kinds.values()) == row["tokens"]
