@@ -26,7 +26,7 @@ from sessions.adapters.expanding import Member
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
-from sessions.models import Session, SessionSource, Source
+from sessions.models import Session, SessionSource, Source, Step
 from sessions.packing import MAGIC, ZstdError, unpacked
 from sessions.reading import amended, continues, read_chain
 from sessions.sourcebytes import LONGEST, content, digest_of_file, keep
@@ -452,7 +452,8 @@ def link_parents(workspace: Any) -> None:
         workspace=workspace, parent=None, parent_native_id__isnull=False, superseded_by=None
     )
     for session in orphans.select_related("source"):
-        near = str(PurePath(session.source.path).parent.parent)
+        path, within, _ = session.source.path.rpartition("#")
+        near = path + within if within else str(PurePath(session.source.path).parent.parent)
         candidates = Session.objects.filter(
             workspace=workspace, agent=session.agent, native_id=session.parent_native_id, superseded_by=None
         ).exclude(pk=session.pk)
@@ -462,6 +463,24 @@ def link_parents(workspace: Any) -> None:
         )
         if parent is not None:
             Session.objects.filter(pk=session.pk).update(parent=parent)
+    nameless = Session.objects.filter(
+        workspace=workspace, parent=None, parent_kind="fork", parent_native_id=None, superseded_by=None
+    )
+    for session in nameless:
+        # The agent does not say what was forked; that is where its answers were given first.
+        answers = session.steps.filter(copied=True, response_id__isnull=False).values("response_id")
+        first = Step.objects.filter(
+            session__workspace=workspace,
+            session__agent=session.agent,
+            session__superseded_by=None,
+            copied=False,
+            response_id__in=answers,
+        )
+        origin = (
+            first.exclude(session=session).order_by("session__created_at").values_list("session", flat=True).first()
+        )
+        if origin is not None:
+            Session.objects.filter(pk=session.pk).update(parent=origin)
 
 
 def report(taken: Taken, session: Session, added: int) -> None:

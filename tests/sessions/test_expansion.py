@@ -348,6 +348,7 @@ def test_recorded_sessions_of_a_database_are_their_exports(workspace: Workspace,
         assert texts(session) == [item.text for item in whole.context()], name
     fork = Session.objects.get(parent_kind="fork")
     assert fork.totals["steps"] == 0, "its answers were given in the session it was forked from"
+    assert fork.parent == session_of("ses_dd53353d8ffeWZkOg3AwX9XLUC")
 
 
 def test_everything_recorded_comes_in_once(workspace: Workspace, shared_data: Path) -> None:
