@@ -12,7 +12,8 @@ from sessions.forecast import Forecast
 from sessions.gauge import Gauge, gauge
 from sessions.ingest import Taken
 from sessions.limits import limits_for, overrides_of
-from sessions.meters import DEFAULT, by_id
+from sessions.metering import metered
+from sessions.meters import DEFAULT, by_id, meters
 from sessions.models import Entry, Goal, Session, Source, Step, Version
 from sessions.packing import unpack
 from sessions.prices import Cost, price_of
@@ -405,6 +406,39 @@ def meter_of(session: Session) -> str:
     """The meter by which the session's own agent estimates; the default where no rule of it is known."""
     rule = rule_of(session.agent, session.agent_version)
     return DEFAULT if rule is None else rule.meter
+
+
+def meters_of(session: Session, *, version: int | None = None, step: int | None = None) -> Row:
+    """Every meter over the context at the head, at a version, or as it was sent at a step."""
+    asked = None if step is None else _step(session, step)
+    if asked is not None:
+        at = version_at(session, asked.first_seq)
+    else:
+        at = session.current if version is None else _version(session, version)
+    found = metered(session, at, until=asked)
+    return {
+        "session": str(session.pk),
+        "version": None if at is None else at.n,
+        "step": step,
+        "own": meter_of(session),
+        "meters": [
+            {
+                "id": one.id,
+                "label": one.label,
+                "tokens": found.tokens[one.id],
+                "exact": one.exact,
+                "counts": one.counts,
+                "source": one.source,
+            }
+            for one in meters().values()
+        ],
+        "adaptive": {
+            "weight": round(found.adaptive.weight, 6),
+            "requests": found.adaptive.seen,
+            "tokens": found.adaptive_tokens,
+            "counts": "Gemini CLI's heuristic times a weight learned from each recorded prompt",
+        },
+    }
 
 
 def model_row(workspace: Any, name: str, agent: str = "") -> Row:

@@ -18,6 +18,7 @@ from sessions.reckon_schemas import (
     CostOut,
     LimitIn,
     LimitOut,
+    MetersOut,
     ModelOut,
     RulesOut,
     SupposedOut,
@@ -75,6 +76,13 @@ def get_cost(request: HttpRequest, session: str) -> Any:
 def get_cache_break(request: HttpRequest, session: str, to: int, since: int | None = None) -> Any:
     """From version `since` (the parent of `to` unless said) to version `to`."""
     return answers.broken_of(session_named(request, session), to=to, since=since)
+
+
+@router.get("/sessions/{session}/meters", response=MetersOut, summary="The context by every meter")
+def get_meters(request: HttpRequest, session: str, version: int | None = None, step: int | None = None) -> Any:
+    if version is not None and step is not None:
+        raise HttpError(422, "Say either a version or a step.")
+    return answers.meters_of(session_named(request, session), version=version, step=step)
 
 
 @router.get("/rules", response=RulesOut, summary="The rules and presets there are")

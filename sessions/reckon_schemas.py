@@ -130,6 +130,33 @@ class LimitIn(Schema):
     date: dt.date | None = Field(None, description="as of when; today unless said")
 
 
+class MeterOut(Schema):
+    id: str
+    label: str
+    tokens: int
+    exact: bool = Field(description="counts with a real vocabulary, not by characters")
+    counts: str
+    source: str
+
+
+class AdaptiveOut(Schema):
+    weight: float
+    requests: int = Field(description="recorded prompts it was learned from")
+    tokens: int
+    counts: str
+
+
+class MetersOut(Schema):
+    """One context by every meter, before the agent's own wiring; without system prompt and tool schemas."""
+
+    session: Id
+    version: int | None
+    step: int | None
+    own: str = Field(description="the meter by which the session's own agent estimates")
+    meters: list[MeterOut]
+    adaptive: AdaptiveOut
+
+
 class ModelOut(Schema):
     """What is known of a model, by whose word."""
 
@@ -155,6 +182,8 @@ __all__ = [
     "LimitOut",
     "LineOut",
     "MarkOut",
+    "MeterOut",
+    "MetersOut",
     "ModelOut",
     "PresetOut",
     "RuleOut",
