@@ -226,13 +226,15 @@ class _Going:
             if digests[n] == was:
                 continue
             entry = self._read_aside(lines[n])
-            session.entries.filter(seq=n + offset_of).delete()
+            there = session.entries.filter(seq=n + offset_of)
+            turn, goal = there.values_list("turn", "goal").first() or (None, None)
+            there.delete()
             placed = Placed(
                 n + offset_of,
                 entry,
+                turn,
                 None,
-                None,
-                None,
+                goal,
                 lines[n].offset,
                 lines[n].length,
                 copied=False,

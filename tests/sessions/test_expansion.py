@@ -126,6 +126,25 @@ def test_what_came_is_added_to_the_one_that_grew(workspace: Workspace, store: St
     assert Session.objects.count() == 2
 
 
+def test_a_message_that_says_more_of_itself_later_changes_no_other(workspace: Workspace, store: Store) -> None:
+    """The digest of a turn's changes is written into the person's message when the next turn is on its way."""
+    made = long()
+    store.write(made)
+    take(workspace, store.path)
+    made.messages[2]["info"]["summary"] = {"diffs": [{"file": "a", "additions": 1, "deletions": 0}]}
+    made.info["title"] = "A better title"
+    made.user(build.text("one more"))
+    made.assistant(build.start(), build.text("indeed"), build.finish())
+    store.write(made)
+    assert outcomes(take(workspace, store.path)) == ["grown"]
+    session = session_of(build.SESSION)
+    assert session.title == "A better title"
+    whole = build.read(b"".join(stored(session.source)))
+    said = [(one.seq, one.entry.native_id, one.entry.native_parent, one.turn, one.step) for one in whole.placed]
+    names = ("seq", "native_id", "native_parent", "turn", "step")
+    assert list(session.entries.order_by("seq").values_list(*names)) == said
+
+
 def test_a_result_cleared_long_after_keeps_the_session_and_its_versions(workspace: Workspace, store: Store) -> None:
     made = long()
     store.write(made)
