@@ -219,26 +219,24 @@ def shown_by_either(session: Session, left: Moment, right: Moment) -> Iterator[S
                 yield Shown(seq, kind, weight)
 
 
+_BODY = (
+    "position", "replaces", "after", "kind", "role", "label", "stands_for", "images", "documents", "tokens", "parts",
+)  # fmt: skip
+
+
 def side_of(moment: Moment) -> Side:
     """What the moment's version does to the entries."""
     if moment.version is None:
         return Side(Ranges(), moment.until, {}, ())
     bodies: dict[int, Body] = {}
     inserted: list[Body] = []
-    rows = Insertion.objects.filter(version=moment.version).order_by("after", "position")
+    rows = Insertion.objects.filter(version=moment.version).order_by("after", "position").values_list(*_BODY)
     for row in rows.iterator(chunk_size=_FETCHED):
-        body = Body(
-            row.position,
-            digest_of(None, unpack(row.parts)),
-            METER.of(SizeVector(images=row.images, documents=row.documents, tokens=row.tokens)),
-            row.kind,
-            row.role,
-            row.label,
-            row.after,
-            row.stands_for or Ranges(),
-        )
-        if row.replaces is not None:
-            bodies[row.replaces] = body
-        elif moment.until is None or row.after <= moment.until:
+        position, replaces, after, kind, role, label, stands_for, images, documents, tokens, parts = row
+        weight = METER.of(SizeVector(images=images, documents=documents, tokens=tokens))
+        body = Body(position, digest_of(None, unpack(parts)), weight, kind, role, label, after, stands_for or Ranges())
+        if replaces is not None:
+            bodies[replaces] = body
+        elif moment.until is None or after <= moment.until:
             inserted.append(body)
     return Side(moment.hidden, moment.until, bodies, tuple(inserted))
