@@ -77,6 +77,11 @@ def figures(tokens: int | None) -> str:
     return "not known" if tokens is None else f"{tokens:,}"
 
 
+def counted(number: int | None, one: str, many: str = "") -> str:
+    """A number with its noun: 1 turn, 2 turns, 1,024 entries; `many` where the plural is no added s."""
+    return f"{figures(number)} {one if number == 1 else many or one + 's'}"
+
+
 def first_line(text: str, room: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())

@@ -71,6 +71,20 @@ def n(value: Any) -> str:
     return f"{int(value):,}".replace("-", "−")
 
 
+# Given to `noun` in templates, where a translator's tools do not look.
+_NOUNS = (
+    gettext_noop("entry"), gettext_noop("entries"), gettext_noop("item"), gettext_noop("items"), gettext_noop("token"),
+    gettext_noop("tokens"), gettext_noop("o200k token"), gettext_noop("o200k tokens"),
+)  # fmt: skip
+
+
+@register.filter
+def noun(count: Any, forms: str) -> str:
+    """The form of a noun that goes with a count, of "entry,entries": the first for 1, the other for all else and for what is not known."""
+    one, _comma, many = forms.partition(",")
+    return _(one if count == 1 else many)
+
+
 @register.filter
 def signed(value: Any) -> str:
     """A difference: +1,204 · −38 · 0."""

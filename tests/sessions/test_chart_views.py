@@ -390,3 +390,17 @@ def test_a_long_sessions_cost_comes_after_its_page(quill: Client, session: Sessi
     page = quill.get(reverse("sessions:session", args=[session.pk])).content.decode()
 
     assert f'hx-get="{reverse("sessions:cost", args=[session.pk])}" hx-trigger="load"' in page
+
+
+def test_a_number_goes_with_its_noun(quill: Client, workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    from django.core.management import call_command
+
+    from sessions.templatetags.palimpsest import noun
+
+    make.a_session(workspace, make.conversation(1))
+
+    call_command("sessions")
+    told = capsys.readouterr().out
+    assert " 1 entry " in told
+    assert " 1 turn " in told
+    assert [noun(count, "entry,entries") for count in (0, 1, 2, None)] == ["entries", "entry", "entries", "entries"]

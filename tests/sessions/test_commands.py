@@ -99,7 +99,7 @@ def test_ingest_tells_each_file_and_the_sums(workspace, tmp_path):
     session = Session.objects.get()
     assert f"added     {tmp_path / NAME}  {str(session.pk)[:8]}  claude-code, 8 entries, 2 turns\n" in out
     assert f"skipped   {tmp_path / 'notes.md'}  (no records of an agent known here)\n" in out
-    assert out.endswith("2 files: 1 added, 1 skipped. 1 sessions, 8 entries, 8 of them new.\n")
+    assert out.endswith("2 files: 1 added, 1 skipped. 1 session, 8 entries, 8 of them new.\n")
 
 
 def test_a_second_ingest_adds_nothing(workspace, tmp_path):

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from sessions.answers import context_of
 from sessions.findings import fills_of
-from sessions.management.base import SessionCommand, figures, first_line
+from sessions.management.base import SessionCommand, counted, figures, first_line
 from sessions.moments import at_step, at_version, moment_of
 
 
@@ -46,8 +46,8 @@ class Command(SessionCommand):
         where = f"step {value['step']}, v{value['version']}" if value["step"] is not None else f"v{value['version']}"
         gauge = value["gauge"]
         self.stdout.write(
-            f"Context of {value['session'][:8]} ({value['agent']}) at {where}: {len(value['items'])} items, "
-            f"{value['tokens']:,} tokens ({value['meter']}), {value['content_hash']}"
+            f"Context of {value['session'][:8]} ({value['agent']}) at {where}: {counted(len(value['items']), 'item')}, "
+            f"{counted(value['tokens'], 'token')} ({value['meter']}), {value['content_hash']}"
         )
         for item in value["items"]:
             text = " ".join(part.get("text") or part.get("tool") or part["kind"] for part in item["parts"])
@@ -65,18 +65,20 @@ class Command(SessionCommand):
 
     def tell_kinds(self, value: Any) -> None:
         where = f"step {value['step']}, v{value['version']}" if value["step"] is not None else f"v{value['version']}"
-        self.stdout.write(f"{value['tokens']:,} tokens ({value['meter']}) in {value['items']:,} items at {where}.")
+        self.stdout.write(
+            f"{counted(value['tokens'], 'token')} ({value['meter']}) in {counted(value['items'], 'item')} at {where}."
+        )
         if value["recorded"] is not None:
             self.stdout.write(f"The agent's own count: {value['recorded']['tokens']:,} ({value['recorded']['whose']}).")
         for row in value["by_kind"]:
             self.stdout.write(
-                f"{row['label']:<20} {row['tokens']:>10,}  {row['share']:>6.1%}  {row['entries']:,} items"
+                f"{row['label']:<20} {row['tokens']:>10,}  {row['share']:>6.1%}  {counted(row['entries'], 'item')}"
             )
         if value["tool_results"]:
             self.stdout.write("\nTool results")
         for row in value["tool_results"]:
             self.stdout.write(
-                f"{row['label']:<20} {row['tokens']:>10,}  {row['share']:>6.1%}  {row['entries']:,} items"
+                f"{row['label']:<20} {row['tokens']:>10,}  {row['share']:>6.1%}  {counted(row['entries'], 'item')}"
             )
         if value["biggest"]:
             self.stdout.write("\nBiggest entries")

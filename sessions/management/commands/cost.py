@@ -7,7 +7,7 @@ from typing import Any
 
 from sessions.answers import broken_of, steps_of
 from sessions.costs import cost_of
-from sessions.management.base import SessionCommand
+from sessions.management.base import SessionCommand, counted
 from sessions.reckonings import cost_row
 
 STEPS = 10_000
@@ -36,7 +36,7 @@ class Command(SessionCommand):
         for one in value["models"]:
             when = one["since"] if one["since"] == one["until"] else f"{one['since']} to {one['until']}"
             self.stdout.write(
-                f"{one['model'] or 'no model recorded'}: {money(one['usd'])}, {one['requests']:,} requests, {when}"
+                f"{one['model'] or 'no model recorded'}: {money(one['usd'])}, {counted(one['requests'], 'request')}, {when}"
                 f" ({one['source'] or 'no price known'})"
             )
         if value["saved_by_cache_usd"] is not None:

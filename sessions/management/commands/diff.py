@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from sessions.findings import diff_of
-from sessions.management.base import SessionCommand, first_line
+from sessions.management.base import SessionCommand, counted, first_line
 
 
 class Command(SessionCommand):
@@ -23,8 +23,8 @@ class Command(SessionCommand):
     def tell(self, value: Any) -> None:
         left, right = value["left"], value["right"]
         self.stdout.write(
-            f"{left['name']}: {left['items']:,} items, {left['tokens']:,} tokens → {right['name']}: {right['items']:,} items, "
-            f"{right['tokens']:,} tokens ({value['meter']}). {value['differences']:,} differences."
+            f"{left['name']}: {counted(left['items'], 'item')}, {counted(left['tokens'], 'token')} → {right['name']}: {counted(right['items'], 'item')}, "
+            f"{counted(right['tokens'], 'token')} ({value['meter']}). {counted(value['differences'], 'difference')}."
         )
         for block in value["blocks"]:
             self.stdout.write(

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from sessions.answers import taken_all
 from sessions.discover import agent_folders, files_under
 from sessions.ingest import Taken, ingest_paths
-from sessions.management.base import SessionsCommand, figures
+from sessions.management.base import SessionsCommand, counted, figures
 from sessions.sample import SAMPLE
 
 QUIET = frozenset({"unchanged", "skipped", "kept"})  # outcomes of a discovery that are only counted
@@ -54,8 +54,8 @@ class Command(SessionsCommand):
         totals = taken_all(taken)["totals"]
         outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(totals["outcomes"].items()))
         self.stdout.write(
-            f"{totals['files']} files: {outcomes}. {totals['sessions']} sessions, "
-            f"{figures(totals['entries'])} entries, {figures(totals['added'])} of them new."
+            f"{counted(totals['files'], 'file')}: {outcomes}. {counted(totals['sessions'], 'session')}, "
+            f"{counted(totals['entries'], 'entry', 'entries')}, {figures(totals['added'])} of them new."
         )
 
     def _judge(self, taken: Sequence[Taken], paths: Sequence[Path]) -> None:
@@ -114,7 +114,7 @@ def line(taken: Taken) -> str:
     """What became of a file, on one line."""
     words = f"{taken.outcome:<9} {taken.path}"
     if taken.session is not None and taken.outcome != "kept":
-        words += f"  {taken.session[:8]}  {taken.agent}, {taken.entries:,} entries, {taken.turns:,} turns"
+        words += f"  {taken.session[:8]}  {taken.agent}, {counted(taken.entries, 'entry', 'entries')}, {counted(taken.turns, 'turn')}"
         if taken.added and taken.added != taken.entries:
             words += f", {taken.added:,} new"
         if taken.malformed:

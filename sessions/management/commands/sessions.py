@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from sessions.answers import session_row
 from sessions.keyset import MOST, PAGE, BadCursor, sessions_page
-from sessions.management.base import SessionsCommand, figures, first_line
+from sessions.management.base import SessionsCommand, counted, first_line
 
 
 class Command(SessionsCommand):
@@ -43,8 +43,8 @@ class Command(SessionsCommand):
         for row in value["items"]:
             when = (row["last_at"] or "")[:16].replace("T", " ")
             self.stdout.write(
-                f"{row['id'][:8]}  {when:<16}  {row['agent']:<12}  {figures(row['entries']):>8} entries  "
-                f"{row['turns']:>4} turns  v{row['head']}  {first_line(row['title'], 60)}"
+                f"{row['id'][:8]}  {when:<16}  {row['agent']:<12}  {counted(row['entries'], 'entry', 'entries'):>16}  "
+                f"{counted(row['turns'], 'turn'):>10}  v{row['head']}  {first_line(row['title'], 60)}"
             )
         if value["next"]:
             self.stdout.write(f"More: --after {value['next']}")

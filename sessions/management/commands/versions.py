@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sessions.answers import versions_of
-from sessions.management.base import SessionCommand, figures
+from sessions.management.base import SessionCommand, counted
 
 
 class Command(SessionCommand):
@@ -29,6 +29,6 @@ class Command(SessionCommand):
             parent = "" if row["parent"] is None else f" ← v{row['parent']}"
             gone = sum(last - first + 1 for first, last in row["hidden"])
             self.stdout.write(
-                f"v{row['n']}{parent}  {row['origin']}: {row['label']}  {figures(row['tokens'])} tokens, "
-                f"{gone:,} entries hidden" + (f"  [{', '.join(marks)}]" if marks else "")
+                f"v{row['n']}{parent}  {row['origin']}: {row['label']}  {counted(row['tokens'], 'token')}, "
+                f"{counted(gone, 'entry', 'entries')} hidden" + (f"  [{', '.join(marks)}]" if marks else "")
             )
