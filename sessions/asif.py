@@ -1,9 +1,9 @@
 """The same session under another rule or window: when it would have compacted, and how often. Pure.
 
 The model, in full. What entered the context before each request, and what each answer added, is taken from the record. The context of
-the supposed agent begins with the session's first prompt and grows by these amounts. Where its rule's threshold is reached before a
-request, it compacts: then it holds the first prompt (as fixed beginning) and what the rule leaves (`Rule.leaves`), and goes on growing
-as recorded. The agent's own compactions are undone in this: there the growth is what entered since, as estimated. A rewind or rollback
+the supposed agent begins with the session's first prompt and grows by these amounts. Its fixed beginning (system prompt, tools, memory)
+is that first prompt less what the person said in it. Where the rule's threshold is reached before a request, it compacts: then it holds
+the fixed beginning and what the rule leaves (`Rule.leaves`), and goes on growing as recorded. The agent's own compactions are undone in this: there the growth is what entered since, as estimated. A rewind or rollback
 takes away what it took away in the record. What is not modelled: that the model would have answered otherwise with another context.
 """
 
@@ -112,7 +112,7 @@ def as_if(window: Window, requests: Iterable[Taken]) -> AsIf:
     results = _Results()
     for n, one in enumerate(requests):
         before = one.entered if n == 0 else max(context + one.entered, min(prefix, context))
-        prefix = before if n == 0 else prefix
+        prefix = max(0, before - one.said) if n == 0 else prefix
         said.extend([one.said] if one.said else [])
         if n and before < context:
             results.clear()  # a rewind took some of them, and nobody knows which
@@ -216,7 +216,7 @@ def assumptions(window: Window, *, estimated: Sequence[str] = ()) -> list[str]:
     """The model in plain sentences, for whoever sees a figure of it. `estimated`: what of the growth is, in words."""
     return [
         "What entered before each request and what each answer added is taken from the record.",
-        "The session's first prompt is the fixed beginning.",
+        "The fixed beginning (system prompt, tools, memory) is the session's first prompt less what the person said in it.",
         f"A compaction leaves that beginning and {window.rule.leaves}; from there the context grows on as recorded.",
         "The agent's own compactions are left out; a rewind takes away what it took away in the record.",
         "Whether the model would have answered otherwise with another context is not modelled.",

@@ -82,7 +82,7 @@ class Threshold:
 class Held:
     """What a compaction finds, for a rule to say what it leaves: all in tokens.
 
-    `prefix`: the fixed beginning (system prompt, tool schemas, memory) with the first message; `context`: all there is; `usable`: what
+    `prefix`: the fixed beginning (system prompt, tool schemas, memory); `context`: all there is; `usable`: what
     the window holds before compaction (None: not known); `prompts`: of the person's messages so far, newest last.
     """
 

@@ -64,7 +64,7 @@ def test_another_agent_compacts_at_another_place():
     found = as_if(CODEX, growing(60, said=100))
     assert [mark.n for mark in found.marks][:1] == [24]
     assert found.marks[0].before == 250_000
-    assert found.marks[0].after == 20_000 + 3_000 + 24 * 100
+    assert found.marks[0].after == 20_000 - 100 + 3_000 + 24 * 100
 
 
 def test_a_rule_of_the_last_prompt_notices_one_request_later():
@@ -120,6 +120,13 @@ def test_a_hundred_thousand_requests_are_told_in_a_chartful():
     assert len(found.sampled()) <= 2_000
     assert max(point[1] for point in found.sampled()) == max(point[1] for point in found.points)
     assert found.compactions > len(found.marks) == 1_000
+
+
+def test_a_long_first_message_is_history_and_not_part_of_the_fixed_beginning():
+    pasted = [Taken(1, 1, 0, 150_000, 1_000, said=130_000), *growing(4, first=9_000)]
+    found = as_if(CLAUDE, pasted)
+    assert found.marks[0].after == 20_000 + 3_000 + 25_000
+    assert found.stuck == 0
 
 
 def test_the_model_is_stated():
@@ -179,8 +186,9 @@ def test_a_session_under_its_own_and_under_another_rule(tmp_path):
     session = taken(tmp_path, long_session())
     own = as_if_of(session)
     assert own["rule"] == "claude-code-2.1"
-    # 161,000 after request 15, 1,007 and 1,000 by request 16, 9,000 more; then 48,000 are left, and 10,000 come with each request.
-    assert [(mark["step"], mark["before"]) for mark in own["marks"]] == [(17, 172_007), (29, 168_000)]
+    # 161,000 after request 15, 1,007 and 1,000 by request 16, 9,000 more; then 48,000 less the
+    # six of the first message are left, and 10,000 come with each request.
+    assert [(mark["step"], mark["before"]) for mark in own["marks"]] == [(17, 172_007), (29, 167_994)]
     assert own["own_compactions"] == 1
     assert any("own compaction" in line for line in own["assumes"])
     codex = as_if_of(session, rule="codex-272k")
