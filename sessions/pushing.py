@@ -26,7 +26,10 @@ _BLOCK = 1 << 20
 
 @dataclass(slots=True)
 class Pushed:
-    """What became of one file. `outcome` as of an ingest, and `refused`: what the server has is more. `sent`: bytes that went over."""
+    """What became of one file. `outcome` as of an ingest, and `refused`: what the server has is more. `sent`: bytes that went over.
+
+    `passing`: what made it fail may be over by itself, so that the same push later may do.
+    """
 
     path: str
     outcome: str
@@ -35,6 +38,7 @@ class Pushed:
     session: str | None = None
     size: int = 0
     sent: int = 0
+    passing: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -42,17 +46,23 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """`machine`: how this machine is called in the names of its files. `rewrite`: a shorter file may stand beside a longer one there."""
+    """`machine`: how this machine is called in the names of its files. `rewrite`: a shorter file may stand beside a longer one there.
+
+    `stopped` is asked between two pieces and two files.
+    """
 
     remote: Remote
     machine: str
     rewrite: bool = False
     piece: int = PIECE
+    stopped: Callable[[], bool] = lambda: False
 
     def push(self, paths: Iterable[Path], told: Callable[[Pushed], None] = lambda _: None) -> list[Pushed]:
         """Push every session under `paths`; what became of each. One bad file never stops the rest; Denied does: it holds for all."""
         out: list[Pushed] = []
         for path in files_under(paths):
+            if self.stopped():
+                break
             for pushed in self._of_path(path):
                 out.append(pushed)
                 told(pushed)
@@ -110,9 +120,10 @@ class Sender:
                     continue
                 pushed.outcome, pushed.reason = "failed", str(declined)
             except Unreachable as gone:
-                pushed.outcome, pushed.reason = "failed", str(gone)
+                pushed.outcome, pushed.reason, pushed.passing = "failed", str(gone), True
             return
-        pushed.outcome, pushed.reason = "failed", "another push of the same file keeps coming between; push again later"
+        pushed.outcome, pushed.passing = "failed", True
+        pushed.reason = "another push of the same file keeps coming between; push again later"
 
     def _bring(self, name: str, file: BinaryIO, pushed: Pushed) -> None:
         """Bring the server's copy up to what the file is here. Only its first `pushed.size` bytes count: it may be growing."""
@@ -142,6 +153,8 @@ class Sender:
         at = 0 if anew else stored
         complete = False
         while not complete:
+            if self.stopped():
+                raise Unreachable("Interrupted. What the server has it keeps; push again to go on from there.")
             file.seek(at)
             data = file.read(min(self.piece, size - at))
             complete = at + len(data) >= size or not data

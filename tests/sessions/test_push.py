@@ -213,7 +213,19 @@ def test_a_server_that_stays_away_is_given_up(relay, workspace, token, folder):
     remote = Remote(relay.url, token.read_text().strip(), wait=lambda _: False, tries=3)
     (one,) = Sender(remote, "laptop").push([folder])
     assert (one.outcome, one.reason.startswith("The server could not be reached: it answers 503.")) == ("failed", True)
-    assert len(relay.seen) == 3
+    assert (len(relay.seen), one.passing) == (3, True)
+
+
+def test_whoever_stops_it_stops_it_between_two_pieces(relay, workspace, token, folder):
+    path = folder / NAME
+    path.write_bytes(DATA)
+    remote = Remote(relay.url, token.read_text().strip(), wait=lambda _: True)
+    sender = Sender(remote, "laptop", piece=1000, stopped=lambda: relay.sent >= 2000)
+    (one,) = sender.push([path, path])
+    assert (one.outcome, one.sent, one.passing) == ("failed", 2000, True)
+    assert Upload.objects.get().size == 2000
+    (again,) = Sender(remote, "laptop").push([path])
+    assert (again.outcome, again.sent) == ("added", len(DATA) - 2000)
 
 
 @pytest.mark.parametrize("lost", [2, 3, 4])

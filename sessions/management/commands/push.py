@@ -54,14 +54,14 @@ class Command(BaseCommand):
             raise CommandError("Name a PATH, or --discover.", returncode=2)
         stop = threading.Event()
         sender = self._sender(options, stop)
-        with ended_by_signal(stop):
-            try:
-                if options["watch"]:
+        try:
+            if options["watch"]:
+                with ended_by_signal(stop):
                     _Watch(self, sender, options, given, stop).run()
-                else:
-                    self._once(sender, options, given)
-            except Denied as denied:
-                raise CommandError(f"{denied} (the token in {options['token_file']})") from denied
+            else:
+                self._once(sender, options, given)
+        except Denied as denied:
+            raise CommandError(f"{denied} (the token in {options['token_file']})") from denied
 
     def _sender(self, options: dict[str, Any], stop: threading.Event) -> Sender:
         try:
@@ -79,7 +79,7 @@ class Command(BaseCommand):
             raise CommandError(f"--to: {error}", returncode=2) from error
         if remote.in_the_clear:
             self.stderr.write("Over http:// the token and the sessions can be read on their way; use https://.", str)
-        return Sender(remote, options["machine"].replace("/", "-"), rewrite=options["rewrite"])
+        return Sender(remote, options["machine"].replace("/", "-"), rewrite=options["rewrite"], stopped=stop.is_set)
 
     def _once(self, sender: Sender, options: dict[str, Any], given: list[Path]) -> None:
         quiet = options["verbosity"] < 2
@@ -112,7 +112,7 @@ class Command(BaseCommand):
 
 
 class _Watch:
-    """Pushes what changes. What the server did not take for reasons of its own is tried again."""
+    """Pushes what changes. What failed because the server was away is tried again; what it does not want is not, until it changes."""
 
     def __init__(
         self, command: Command, sender: Sender, options: dict[str, Any], given: list[Path], stop: threading.Event
@@ -148,7 +148,7 @@ class _Watch:
         self.sender.push(sorted(path for path in paths if path.exists()), self.told)
 
     def told(self, one: Pushed) -> None:
-        if one.outcome == "failed":
+        if one.passing:
             self.waiting.add(Path(one.path.partition("#")[0]))
         if one.outcome in QUIET:
             return
