@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -54,6 +55,7 @@ _CORE = frozenset(("tool-call", "tool-result", "redacted-reasoning", "tool-appro
 _BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"))
 
 
+@lru_cache(maxsize=4)  # each of the adapters asks
 def shape_of(path: PurePath, head: bytes) -> Shape | None:
     """The form of a source that begins with `head`; None where it is none of these."""
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()

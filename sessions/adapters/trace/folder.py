@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -28,8 +29,10 @@ def members(path: PurePath, folders: Folders) -> Iterator[Member]:
                 said[key] = load(body) if body is not None else None
             except NotARecord:
                 said[key] = None  # being written anew; the next look has it
-        head = orjson.dumps({HEAD: said})
-        return head + b"\n" + (folders.bytes_of(path) or b"")
+        log = folders.bytes_of(path)
+        if log is None:
+            raise OSError(errno.EFBIG, "larger than what is read at once, or gone")
+        return orjson.dumps({HEAD: said}) + b"\n" + log
 
     yield Member("", name(path), "/".join(stamps), document)
 

@@ -14,7 +14,7 @@ from sessions.adapters.generic.otel import ADAPTER
 from sessions.adapters.generic.otlp import attributes_of, telemetry
 from sessions.assembly import Reading, read_whole
 from sessions.contexts import unpaired
-from sessions.entries import Kind, Usage
+from sessions.entries import Kind, PartKind, Usage
 
 FILE = PurePath("traces.json")
 
@@ -179,6 +179,21 @@ def test_another_agent_of_the_conversation_stands_beside() -> None:
         placed.entry.text for placed in reading.placed if placed.entry.lane and placed.entry.kind is not Kind.EVENT
     } == {"Look", "Seen"}
     assert len(reading.steps) == 3
+
+
+def test_gemini_contents_without_ids_are_paired_in_order() -> None:
+    calls = {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {"n": n}}} for n in (1, 2)]}
+    told = {
+        "role": "user",
+        "parts": [{"functionResponse": {"name": "ls", "response": {"output": f"{n}"}}} for n in (1, 2)],
+    }
+    ask = {"role": "user", "parts": [{"text": "Go"}]}
+    thought = {"role": "model", "parts": [{"text": "Hm", "thought": True}]}
+    reading = read(export(chat(1, "a", [ask], [thought, calls]), chat(2, "b", [ask, calls, told], [YES])))
+    assert unpaired(reading.context()) == ([], [])
+    results = [part for item in reading.context() for part in item.parts if part.kind is PartKind.TOOL_RESULT]
+    assert [(part.call_id, part.text) for part in results] == [("a-1", "1"), ("a-2", "2")]
+    assert reading.versions == []
 
 
 def test_numbered_attributes_and_events() -> None:

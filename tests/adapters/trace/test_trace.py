@@ -115,6 +115,16 @@ def test_a_summary_of_summaries_covers_all_they_covered() -> None:
     assert texts(reading) == ["You are an agent.", "Make it fast", "Two.", "No Redis.", "A table then."]
 
 
+def test_a_summary_of_a_summary_stands_where_the_first_began() -> None:
+    log = story()
+    first = log.add("user", "One.", None, kind="summary", replaces={"ids": ["m2", "m3"]})
+    log.add("user", "Two.", None, kind="summary", replaces={"ids": [first, "m5"]})
+    reading = log.read()
+    assert texts(reading) == ["You are an agent.", "Make it fast", "Two.", "Trying a cache.", "A table then."]
+    (insert,) = [edit for edit in reading.versions[-1].edits if isinstance(edit, Insert)]
+    assert {2, 3, 5} <= set(insert.stands_for)
+
+
 def test_a_message_written_twice_holds_its_last_words_at_its_first_place() -> None:
     log = story()
     log.lines.append({**log.lines[1], "seq": 7, "content": "Make it very fast"})
