@@ -194,6 +194,19 @@ def test_a_piece_from_another_place_is_refused_with_the_right_one(client, worksp
     assert looks(session_in(workspace)) == at_once(LOG, NAME)
 
 
+def test_pieces_that_wait_give_way_to_what_came_faster(client, workspace, key):
+    """While the rest of a piece is awaited, the whole file comes in by another way."""
+    third = LOG.index(b"\n", len(LOG) // 3) + 1
+    whole(client, key, LOG[:third])
+    assert piece(client, key, third, LOG[third : third + 50], complete="false").json()["stored"] == third + 50
+    take(workspace, uploads.label(NAME), io.BytesIO(LOG), patient=False)
+    assert (standing(client, key)["stored"], standing(client, key)["complete"]) == (len(LOG), True)
+    refused = piece(client, key, third + 50, LOG[third + 50 :])
+    assert (refused.status_code, refused.json()["error"]["stored"]) == (409, len(LOG))
+    assert piece(client, key, len(LOG), b"").json()["outcome"] == "unchanged"
+    assert looks(session_in(workspace)) == at_once(LOG, NAME)
+
+
 def test_a_shorter_copy_is_refused_and_what_is_stored_stays(client, workspace, key):
     session = whole(client, key, LOG).json()["session"]
     before = looks(session_in(workspace))

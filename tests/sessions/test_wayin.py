@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import signal
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from sessions import intake, uploads, watched
 from sessions.ingest import Taken, ingest_paths
 from sessions.models import Intake, Session, Watcher
 from tests.claude_lines import ClaudeLines, turns
+from tests.processes import MANAGE, read_until
 from webapp.models import Membership, Role, User, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -236,6 +239,37 @@ def test_old_watchers_are_forgotten(workspace):
     Watcher.objects.update(heard_at=timezone.now() - watched.FORGOTTEN - timedelta(days=1))
     watched.beat(workspace, "desk", ["/y"], read=True)
     assert list(Watcher.objects.values_list("host", flat=True)) == ["desk"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_real_watcher_says_that_it_has_read(worker_environment, tmp_path):
+    workspace = Workspace.objects.create(name="Scriptorium", slug="scriptorium")
+    watching = subprocess.Popen(
+        [*MANAGE, "watch", str(tmp_path)],
+        env={**worker_environment, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        read_until(watching, "Watching")
+        for n in range(2):  # the second is heard of only when the first is read
+            lines = ClaudeLines(f"{n}1111111-2222-4333-8444-555555555555")
+            (tmp_path / f"{n}.jsonl").write_bytes(bytes(turns(1, lines)))
+            read_until(watching, f"added     {tmp_path}")
+        found = watched.watch_of(workspace)
+        assert found is not None
+        assert (found.watching, found.folders) == (True, (str(tmp_path),))
+        assert found.read_at is not None
+        assert set(Intake.objects.values_list("how", "outcome")) == {("watch", "added")}
+    finally:
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=20) == 0
+        watching.stdout.close()
+    ended = watched.watch_of(workspace)
+    assert ended is not None
+    assert not ended.watching
 
 
 def test_the_names_of_files_are_no_paths_of_ours(quill, workspace, tmp_path: Path):

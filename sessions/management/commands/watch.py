@@ -56,13 +56,15 @@ class _Heart:
         self.command = command
         self.options = options
         self.wanted = wanted
-        self.last = -watched.BEAT
+        self.last: float | None = None
+        self.read = False  # what the last beat said
 
     def beat(self, *, read: bool) -> None:
         now = time.monotonic()
-        if now - self.last < watched.BEAT:
+        # That all is read is said at once; that there is something to read, or nothing new, only every so often.
+        if self.last is not None and now - self.last < watched.BEAT and not (read and not self.read):
             return
-        self.last = now
+        self.last, self.read = now, read
         folders = [str(path) for path in self.wanted() if path.exists()]
         try:
             watched.beat(self.command.workspace(self.options), platform.node(), folders, read=read)
