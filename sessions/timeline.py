@@ -232,8 +232,11 @@ def context_of_chart(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def around(session: Session, query: Mapping[str, str]) -> dict[str, Any]:
-    """What the session's page puts around the drawing, which comes after the page: the form, and the addresses to ask."""
-    chosen = Asked.of(query).of_session(session)
+    """What the session's page puts around the drawing, which comes after the page: the form, and the addresses to ask.
+
+    What would have happened to a long session takes as long as it is; the drawing brings it then.
+    """
+    chosen = Asked.of(query).of_session(session, told=session.steps_count <= BLOCK)
     low, dash, high = query.get("zoom", "").partition("-")
     ends = {"from": low, "to": high} if dash and low.isdigit() and high.isdigit() else {}
     return {

@@ -461,14 +461,15 @@ def _brackets(chart: Chart, frame: Frame, x: Scale) -> list[Bracket]:
         else:
             spans.append((bar.turn, bar.start, bar.stop))
     dense = len(spans) * 3 > frame.plot_width  # then grounds would flicker and brackets be dots
+    sparse = len(spans) * 26 > frame.plot_width  # then numbers stand for a few turns each
     written = float("-inf")
     out: list[Bracket] = []
     for at, (turn, start, stop) in enumerate(spans):
         low, high = x(start) + 1, x(stop) - 1
         middle = round((low + high) / 2, 1)
-        words = f"turn {turn}" if (high - low > 44 or dense) and frame.width >= 600 else str(turn)
+        words = f"turn {turn}" if (high - low > 44 or sparse) and frame.width >= 600 else str(turn)
         half = len(words) * 3.2
-        fits = middle - half > written + (60 if dense else 4) and (dense or high - low > half)
+        fits = middle - half > written + (60 if sparse else 4) and (sparse or high - low > half)
         if fits and frame.left <= middle - half and middle + half <= frame.right + 6:
             written = middle + half
         else:

@@ -48,8 +48,8 @@ class Asked:
         digits = text[:-1] if unit > 1 else text
         return int(digits) * unit if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
 
-    def of_session(self, session: Session) -> Chosen:
-        """The window asked for, on this session, and what would have happened under it; its own where nothing sensible is asked."""
+    def of_session(self, session: Session, *, told: bool = True) -> Chosen:
+        """The window asked for, on this session; its own where nothing sensible is asked. `told`: and what would have happened under it."""
         own = window_of(session, queries.last_step(session))
         if self.own:
             return Chosen(self, own, own, tuple(_limits(own)))
@@ -63,6 +63,8 @@ class Asked:
             )
         except Refused as refusal:
             return Chosen(self, own, own, tuple(_limits(own)), sentence=str(refusal))
+        if not told:
+            return Chosen(self, own, drawn, tuple(_limits(drawn)))
         marks, sentence, assumes = _happened(
             session.pk, session.steps_count, session.entries_count, session.native_head_id, drawn
         )

@@ -41,7 +41,7 @@
     const url = new URL(asked);
     if (stretch) { url.searchParams.set("from", stretch.from); url.searchParams.set("to", stretch.to); }
     url.searchParams.set("w", Math.max(280, Math.round(size.width)));
-    url.searchParams.set("h", Math.round(size.height));
+    url.searchParams.set("h", size.height < 120 ? 240 : Math.round(size.height)); // in print there is no height yet
     return url;
   }
 
