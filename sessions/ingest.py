@@ -23,6 +23,7 @@ from sessions import intake
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
+from sessions.beside import name_place
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
@@ -176,7 +177,9 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
         with path.open("rb") as file:
             modified = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             verb = partial(take, workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
-            return _guarded(str(path), verb)
+            taken = _guarded(str(path), verb)
+        name_place(taken, path)
+        return taken
     except FileNotFoundError:
         return Taken(str(path), "failed", "there is no such file")
     except IsADirectoryError:

@@ -174,3 +174,12 @@ class Amending(Protocol):
     """
 
     amends: bool
+
+
+@runtime_checkable
+class Beside(Protocol):
+    """An adapter some of whose sources do not say which folder they are about, but lie near a file that does."""
+
+    def place_file(self, path: PurePath) -> PurePath | None:
+        """The file near the source at `path` whose first line names that folder."""
+        ...

@@ -17,7 +17,7 @@ from sessions.entries import Facts
 
 
 class GeminiCli:
-    """See `sessions.adapters.base.Adapter` and `Documents`."""
+    """See `sessions.adapters.base.Adapter`, `Documents` and `Beside`."""
 
     agent = "gemini-cli"
     label = "Gemini CLI"
@@ -33,6 +33,11 @@ class GeminiCli:
 
     def documents(self, path: PurePath, data: bytes) -> Iterator[Line]:
         return documents(data)
+
+    def place_file(self, path: PurePath) -> PurePath | None:
+        """The agent writes the project's folder into the folder of its sessions, from 0.29 on."""
+        chats = next((folder for folder in list(path.parents)[:3] if folder.name == "chats"), None)
+        return None if chats is None else chats.parent / ".project_root"
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return GeminiReader(path, state)
