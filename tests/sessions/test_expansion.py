@@ -129,6 +129,7 @@ def test_what_came_is_added_to_the_one_that_grew(workspace: Workspace, store: St
 def test_a_message_that_says_more_of_itself_later_changes_no_other(workspace: Workspace, store: Store) -> None:
     """The digest of a turn's changes is written into the person's message when the next turn is on its way."""
     made = long()
+    made.user(build.text("so that reading stops"), build.text("in the midst of an answer"))
     store.write(made)
     take(workspace, store.path)
     made.messages[2]["info"]["summary"] = {"diffs": [{"file": "a", "additions": 1, "deletions": 0}]}

@@ -20,8 +20,10 @@ _STEPPED = "step-finish"
 
 @dataclass(slots=True)
 class Piece:
-    """A record's place, and what of it decides the order. `inner`: the member that is a record too, of a tool its state, of a message
-    its tokens."""
+    """A record's place, and what of it decides the order.
+
+    `inner`: the member that is a record too: of a tool its state, of a message its tokens.
+    """
 
     start: int
     stop: int = 0
