@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from django.db import connection
 
@@ -46,15 +47,8 @@ class _Estimates:
 
 def growth_of(session: Session, meter: Meter, *, own_estimate: bool = False) -> Growth:
     """The requests of the main conversation in order. `own_estimate`: by the meter alone, whatever was recorded."""
-    lanes = _lanes(session)
-    steps = [
-        step
-        for step in session.steps.order_by("n").only(
-            "n", "turn", "first_seq", "fresh", "cache_read", "cache_write", "output", "total", "estimated"
-        )
-        if step.first_seq not in lanes
-    ]
-    estimates = _estimates(session, meter, [step.first_seq for step in steps])
+    steps = _steps(session)
+    estimates = _estimates(session, meter, [step.seq for step in steps])
     chain = [version for version in ancestry(session.native_head) if version.kind != "recorded"]
     resets = sorted(version.at_seq for version in chain if not _takes_back(version))
     requests: list[Taken] = []
@@ -65,12 +59,12 @@ def growth_of(session: Session, meter: Meter, *, own_estimate: bool = False) -> 
         between = estimates.between.get(place, _Between())
         answer = estimates.answers.get(step.n, 0)
         entered, answered = between.entered, answer
-        reset = bisect_left(resets, last) < bisect_left(resets, step.first_seq)
+        reset = bisect_left(resets, last) < bisect_left(resets, step.seq)
         if own_estimate or step.context is None:
             context = None if context is None else context + entered + answered
         else:
             prompt = step.prompt if step.prompt is not None else max(0, step.context - answer)
-            whole = prompt + answer if step.estimated and step.total is None else step.context
+            whole = prompt + answer if step.placeholder else step.context
             if not requests:
                 entered = prompt
             elif context is not None and not reset:
@@ -78,8 +72,8 @@ def growth_of(session: Session, meter: Meter, *, own_estimate: bool = False) -> 
             answered = max(0, whole - prompt)
             context = whole
             recorded += 1
-        requests.append(Taken(step.n, step.turn, step.first_seq, entered, answered, between.said, between.results))
-        last = step.first_seq
+        requests.append(Taken(step.n, step.turn, step.seq, entered, answered, between.said, between.results))
+        last = step.seq
     return Growth(tuple(requests), meter, recorded, len(requests) - recorded, len(resets))
 
 
@@ -87,15 +81,33 @@ def _takes_back(version: Version) -> bool:
     return version.kind in ROLLBACKS or version.kind in BRANCHES
 
 
-def _lanes(session: Session) -> frozenset[int]:
-    """First entries of steps of inline sub-agents."""
+class _Step(NamedTuple):
+    """A request's own figures. `placeholder`: its output is none, so that only the prompt can be believed."""
+
+    n: int
+    turn: int | None
+    seq: int
+    prompt: int | None
+    context: int | None
+    placeholder: bool
+
+
+def _steps(session: Session) -> list[_Step]:
+    """The requests of the main conversation: plain rows, for there may be very many."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT s.first_seq FROM agent_sessions_step s JOIN agent_sessions_entry e "
-            "ON e.session_id = s.session_id AND e.seq = s.first_seq WHERE s.session_id = %s AND e.lane <> ''",
+            """
+            SELECT n, turn, first_seq, prompt, coalesce(total, prompt + coalesce(output, 0)), estimated AND total IS NULL
+            FROM (
+                SELECT s.*, CASE WHEN s.fresh IS NOT NULL OR s.cache_read IS NOT NULL OR s.cache_write IS NOT NULL
+                    THEN coalesce(s.fresh, 0) + coalesce(s.cache_read, 0) + coalesce(s.cache_write, 0) END AS prompt
+                FROM agent_sessions_step s JOIN agent_sessions_entry e ON e.session_id = s.session_id AND e.seq = s.first_seq
+                WHERE s.session_id = %s AND e.lane = ''
+            ) AS main ORDER BY n
+            """,
             [session.pk],
         )
-        return frozenset(row[0] for row in cursor)
+        return [_Step(*row) for row in cursor]
 
 
 def _estimates(session: Session, meter: Meter, starts: Sequence[int]) -> _Estimates:

@@ -46,10 +46,14 @@ def weight_at(session: Session, step: int | None = None) -> Adaptive:
 
 def _shown(session: Session, meter: Meter, before: int | None) -> list[tuple[int, int]]:
     """What each request was estimated at, and its recorded prompt."""
-    steps = session.steps.order_by("n").only("n", "first_seq", "fresh", "cache_read", "cache_write")
+    steps = session.steps.order_by("n").values_list("first_seq", "fresh", "cache_read", "cache_write")
     if before is not None:
         steps = steps.filter(n__lt=before)
-    prompts = [(step.first_seq, step.prompt) for step in steps]
+    # Plain rows: there may be very many.
+    prompts = [
+        (first, None if fresh is read is write is None else (fresh or 0) + (read or 0) + (write or 0))
+        for first, fresh, read, write in steps
+    ]
     estimates = contexts_at(session, meter, [first for first, _ in prompts])
     return [(estimate, prompt) for estimate, (_, prompt) in zip(estimates, prompts, strict=True) if prompt is not None]
 
