@@ -15,7 +15,7 @@ from sessions.differences import SIGNS, Block, Body, Difference, difference
 from sessions.gauge import gauge
 from sessions.kinds import WORDS, Amount, Big, Fill, Filling, filling
 from sessions.layers import layers
-from sessions.memory import SCOPE_WORDS, Layer, Load
+from sessions.memory import SCOPE_WORDS, Layer, Load, Scope
 from sessions.models import Entry, Insertion, Session
 from sessions.moments import METER, Moment, moment_of, rows_of, shown_by_either, side_of
 from sessions.packing import unpack
@@ -293,7 +293,7 @@ def memory_of(session: Session, moment: Moment) -> Row:
         "agent": session.agent,
         **moment_row(moment),
         "meter": METER.id,
-        "tokens": sum(layer.tokens for layer in found),
+        "tokens": sum(layer.tokens for layer in found if layer.scope is not Scope.BASE),
         "note": NOT_RECORDED.get(session.agent, ""),
         "layers": [layer_row(layer) for layer in found],
     }

@@ -140,6 +140,6 @@ class MemoryOut(Schema):
     step: int | None
     until_seq: int | None
     meter: str
-    tokens: int
+    tokens: int = Field(description="of the files in the context; the agent's own instructions are not among them")
     note: str
     layers: list[LayerOut]

@@ -98,6 +98,8 @@ def test_who_only_talks_of_such_a_file_has_none() -> None:
     assert told(text(frame), kind="prompt") == []
     assert told(Part(PartKind.TOOL_RESULT, frame, call_id="a"), kind="tool_result") == []
     assert told(text("Contents of /tmp/notes.txt:\n\nno memory")) == []
+    reminded = "text\n<system-reminder>\nBe quick.\nInstructions from: a/AGENTS.md\nx\n</system-reminder>"
+    assert told(Part(PartKind.TOOL_RESULT, reminded, call_id="a"), kind="tool_result") == []
     printed = "--- Context from: GEMINI.md ---\nx\n--- End of Context from: GEMINI.md ---"
     assert told(Part(PartKind.TOOL_RESULT, printed, call_id="a"), kind="tool_result") == []
 
@@ -240,7 +242,9 @@ def test_codex_records_its_own_instructions_and_the_agents_file(workspace: Works
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     session = Session.objects.get(pk=take_file(workspace, path).session)
 
-    found = run_json("memory", session.pk)["layers"]
+    answer = run_json("memory", session.pk)
+    found = answer["layers"]
+    assert answer["tokens"] == sum(count(["Be brief.", "Use uv."]))
     assert [(layer["scope"], layer["path"], layer["in_context"]) for layer in found] == [
         ("base", None, True),
         ("global", "~/.codex/AGENTS.md", True),
