@@ -23,6 +23,7 @@ OTHERS = {
     "otlp-gemini061-traces.json": OTEL,
     "otlp-opencode11833-ai-sdk-spans.json": OTEL,
 }
+NOBODYS = {"LOG.tsv", "README.md", "migration"}
 AGENTS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli", "opencode": "opencode"}
 
 
@@ -46,7 +47,10 @@ def test_no_two_adapters_claim_one_file_and_the_right_one_does(shared_data: Path
             assert by == [AGENTS[kind]], path
         if path.name in OTHERS:
             assert by == [OTHERS[path.name]], path
+        if not by and expanded(path) is None:
+            found[f"nobody's {path.name}"] += 1
         found.update(by)
+    assert {name for name in found if name.startswith("nobody's")} == {f"nobody's {name}" for name in NOBODYS}
     assert found.keys() >= {*AGENTS.values(), *OTHERS.values()}
 
 
