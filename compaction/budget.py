@@ -5,18 +5,16 @@ from __future__ import annotations
 from compaction.plan import Budget
 from sessions.meters import DEFAULT, Meter, by_id
 from sessions.meters.tokens import counter
-
-METERS = {
-    "claude-code": "o200k",  # an estimate: its maker publishes no vocabulary; the session's own usage figures are the truth
-    "codex": "o200k",  # its models' own vocabulary
-    "opencode": "opencode-chars4",
-    "gemini-cli": "gemini",
-}
+from sessions.windows import rule_of
 
 
-def meter_for(agent: str) -> Meter:
-    """The meter a session of this agent is counted by unless a person chooses another."""
-    return by_id(METERS.get(agent, DEFAULT))
+def meter_for(agent: str, version: str | None = None) -> Meter:
+    """The meter by which the agent itself estimates (at `version` of it), so that figures stand on one scale with its thresholds.
+
+    Before and after of a run are counted by it alike. The default where no rule of the agent is known.
+    """
+    rule = rule_of(agent, version)
+    return by_id(DEFAULT if rule is None else rule.meter)
 
 
 def budget_for(meter: Meter, *, window: int | None = None, threshold: int | None = None) -> Budget:

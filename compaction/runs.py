@@ -144,7 +144,7 @@ def request(
                 pins=sorted(choice.pins),
                 without=sorted(choice.without),
                 plan_digest=clean(plan_digest),
-                meter=meter_for(session.agent).id,
+                meter=meter_for(session.agent, session.agent_version).id,
                 by=by,
                 heartbeat_at=Now(),
             )

@@ -65,7 +65,7 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
     """The context of `base`, frozen, counted by its agent's meter. The whole transcript (`log`) is read only where a strategy asks for it."""
     edits = edits_of(base.version)
     items = context_items(session, base.version, until_seq=base.last_seq, edits=edits)
-    meter = meter_for(session.agent)
+    meter = meter_for(session.agent, session.agent_version)
 
     @cache
     def log() -> Sequence[Item]:
@@ -86,7 +86,7 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
 
 def budget_of(session: Session) -> Budget:
     """How large the session's context may be, by its own agent's rule; None what is not known."""
-    meter = meter_for(session.agent)
+    meter = meter_for(session.agent, session.agent_version)
     its = window_of(session)
     if its is None:
         return budget_for(meter, window=session.window)
