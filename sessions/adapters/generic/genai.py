@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -156,7 +156,7 @@ def _messages(said: Mapping[str, Any], record: Record) -> tuple[list[Message] | 
         numbered = _numbered(said)
         given, answer = numbered.get("in"), numbered.get("out")
     if given is None and answer is None:
-        given, answer = _by_events(record)
+        given, answer = _by_events(record.events)
     return given, answer
 
 
@@ -191,11 +191,26 @@ def _numbered(said: Mapping[str, Any]) -> dict[str, list[Message]]:
     return out
 
 
-def _by_events(record: Record) -> tuple[list[Message] | None, list[Message] | None]:
-    """Messages as events of the span, one each."""
+def is_message(record: Record) -> bool:
+    """Whether a log record is one message of a request, as the conventions of before had it."""
+    return not record.span and (record.name in _EVENTS or record.name == "gen_ai.choice")
+
+
+def with_logs(request: Request, logs: Sequence[Record]) -> Request:
+    """The request with the messages that its log records hold, where it holds none itself."""
+    if request.given is not None or request.answer is not None:
+        return request
+    events = [(log.name, log.body if isinstance(log.body, dict) else log.attributes) for log in logs]
+    given, answer = _by_events(events)
+    system = next((text_of(m["content"]) for m in given or [] if m["role"] == "system"), "")
+    return replace(request, given=joined(given or []), answer=joined(answer or []), system=system)
+
+
+def _by_events(events: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[list[Message] | None, list[Message] | None]:
+    """Messages as events, one each."""
     given: list[Message] = []
     answer: list[Message] = []
-    for name, said in record.events:
+    for name, said in events:
         body = parsed(said.get("gen_ai.event.content")) or said
         if name in _EVENTS and isinstance(body, dict):
             given.extend(message_of({"role": _EVENTS[name], **body}))

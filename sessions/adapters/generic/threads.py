@@ -6,6 +6,7 @@ compaction, a rollback). The thread with the most messages is the session; the o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import orjson
 
 from sessions.adapters.base import Line
-from sessions.adapters.generic.genai import Request, conversation, operation, request_of, tool_of
+from sessions.adapters.generic.genai import Request, conversation, is_message, operation, request_of, tool_of, with_logs
 from sessions.adapters.generic.messages import HEAD
 from sessions.adapters.generic.otlp import Record, telemetry
 from sessions.adapters.generic.spoken import Message
@@ -71,7 +72,19 @@ def records(data: bytes) -> Iterator[Line]:
 
 def _requests(ordered: Sequence[Record]) -> dict[int, Request]:
     """The model requests by the place of their record, each once: not also its wrapper, and of spans and logs the spans if they tell."""
+    logs: dict[str, list[Record]] = defaultdict(list)
+    for record in ordered:
+        if is_message(record):
+            logs[record.id].append(record)
     found = {record.start: request_of(record) for record in ordered if operation(record) == "request"}
+    here = {request.record.id for request in found.values() if request.record.span}
+    for name, group in logs.items():
+        if name not in here:  # the spans are in another file: the last message stands for the request
+            found[group[-1].start] = request_of(group[-1])
+    found = {
+        place: with_logs(request, logs[request.record.id]) if request.record.id in logs else request
+        for place, request in sorted(found.items(), key=lambda item: (item[1].record.begin, item[0]))
+    }
     inner = {request.record.parent for request in found.values() if request.record.span and request.record.parent}
     found = {
         place: request for place, request in found.items() if not (request.record.span and request.record.id in inner)

@@ -226,6 +226,35 @@ def test_numbered_attributes_and_events() -> None:
     assert texts(read(export(old))) == ["Go", "Yes"]
 
 
+@pytest.mark.parametrize("with_span", [True, False])
+def test_messages_as_log_records(with_span: bool) -> None:
+    def log(n: int, name: str, body: Any) -> dict[str, Any]:
+        time = str(1_776_000_000_000_000_000 + n)
+        named = [{"key": "event.name", "value": value(name)}]
+        return {"timeUnixNano": time, "traceId": "t", "spanId": "a", "attributes": named, "body": value(body)}
+
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    logs = [
+        log(1, "gen_ai.system.message", {"content": "Brief"}),
+        log(2, "gen_ai.user.message", {"content": "Go"}),
+        log(3, "gen_ai.assistant.message", {"tool_calls": [call]}),
+        log(4, "gen_ai.tool.message", {"id": "c1", "content": "a b"}),
+        log(
+            5,
+            "gen_ai.choice",
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Yes"}},
+        ),
+    ]
+    told = {"resourceLogs": [{"scopeLogs": [{"logRecords": logs}]}]}
+    usage = {"gen_ai__usage__input_tokens": 9, "gen_ai__usage__output_tokens": 1}
+    spans = export(span("chat m", 0, "a", gen_ai__operation__name="chat", gen_ai__request__model="m", **usage))
+    reading = read(spans, told) if with_span else read(told)
+    assert texts(reading) == ["Brief", "Go", "{}", "a b", "Yes"]
+    assert unpaired(reading.context()) == ([], [])
+    assert [step.usage for step in reading.steps] == [Usage(fresh=9, output=1) if with_span else None]
+    assert len(reading.placed) == 1 + 5 + (6 if with_span else 5)
+
+
 def test_without_content_there_are_still_requests_and_tokens() -> None:
     said = {
         "gen_ai__operation__name": "chat",
