@@ -161,6 +161,14 @@ def test_a_command_that_does_not_exist_is_usage() -> None:
     assert (done.returncode, done.stderr) == (2, "There is no command 'frobnicate'; `manage.py help` lists them.\n")
 
 
+@pytest.mark.parametrize("port", ["-1", "0", "65536", "99999", "abc", "²"])
+def test_a_port_that_is_none_is_usage(data_dir: Path, port: str) -> None:
+    done = manage("up", f"--port={port}", "--data-dir", str(data_dir), environment=plain_environment())
+    assert done.returncode == 2
+    assert "is no port: 1 to 65535" in done.stderr
+    assert not (data_dir / "postgres").exists()
+
+
 def test_help_starts_nothing(data_dir: Path) -> None:
     done = manage("up", "--help", "--data-dir", str(data_dir), environment=plain_environment())
     assert done.returncode == 0
