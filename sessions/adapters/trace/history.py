@@ -21,6 +21,7 @@ class _Log:
     by_id: dict[str, int] = field(default_factory=dict)
     retracted: set[int] = field(default_factory=set)
     summaries: dict[int, set[int]] = field(default_factory=dict)
+    spans: dict[int, Ranges] = field(default_factory=dict)
     again: dict[int, int] = field(default_factory=dict)
 
 
@@ -78,6 +79,7 @@ def _message(log: _Log, link: Link) -> tuple[str, str] | None:
     if not covered:
         return None
     log.summaries[link.seq] = covered
+    log.spans[link.seq] = _closed(covered, log.sent)
     goal = said.get("goal_id")
     return "compaction", f"Goal {goal} summed up" if goal is not None else "Summed up"
 
@@ -107,21 +109,38 @@ def _edits(log: _Log, parts_of: PartsOf) -> list[Edit]:
     gone = set(log.retracted) | set(log.again.values())
     for seq in log.retracted:
         gone |= {log.again[seq]} if seq in log.again else set()
-    inserts: list[Insert] = []
-    for seq, covered in log.summaries.items():
-        if seq in log.retracted:
-            continue
-        gone |= covered
-        gone.add(seq)
-        if any(seq in others for summary, others in log.summaries.items() if summary not in log.retracted):
-            continue
-        role = log.links[seq].role or Role.USER
-        stands_for = Ranges.from_numbers(covered).closed_over(log.sent)
-        body = parts_of(log.again.get(seq, seq))
-        inserts.append(Insert(min(covered) - 1, role, InsertKind.SUMMARY, body, stands_for=stands_for))
+    live = {seq: covered for seq, covered in log.summaries.items() if seq not in log.retracted}
+    folded = set().union(*live.values())
+    inserts = [
+        Insert(
+            min(covered) - 1,
+            log.links[seq].role or Role.USER,
+            InsertKind.SUMMARY,
+            parts_of(log.again.get(seq, seq)),
+            stands_for=log.spans[seq],
+        )
+        for seq, covered in live.items()
+        if seq not in folded
+    ]
+    gone |= folded | live.keys()
     edits: list[Edit] = []
-    hidden = Ranges.from_numbers(gone).closed_over(log.sent)
+    hidden = _closed(gone, log.sent)
     if hidden:
         edits.append(Hide(hidden))
     edits += [Replace(first, parts_of(later)) for first, later in log.again.items() if first not in gone]
     return [*edits, *sorted(inserts, key=lambda insert: insert.after)]
+
+
+def _closed(members: set[int], sent: Sequence[int]) -> Ranges:
+    """The members as few spans: what lies between two of them that is not sent is taken in. One look at each; `sent` is in order."""
+    spans: list[tuple[int, int]] = []
+    opened: int | None = None
+    last = 0
+    for seq in sent:
+        if seq in members:
+            opened = seq if opened is None else opened
+            last = seq
+        elif opened is not None:
+            spans.append((opened, last + 1))
+            opened = None
+    return Ranges.of(spans if opened is None else [*spans, (opened, last + 1)])
