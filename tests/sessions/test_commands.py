@@ -427,6 +427,7 @@ def test_context_at_a_step_is_what_was_sent_then(workspace, sample):
         "estimated": None,
         "meter": None,
         "whose": "recorded at step 9",
+        "refused": None,
     }
     last = sample.steps.order_by("-n").first()
     assert run_json("context", SESSION_ID, "--step", last.n)["items"][0]["kind"] == "summary"

@@ -102,3 +102,11 @@ def test_the_command_and_the_answer(tmp_path):
     plain = io.StringIO()
     call_command("meters", str(session.pk), "--version", "0", stdout=plain)
     assert "characters / 4 × 4/3 (Claude Code, rough)  (its own agent's)" in plain.getvalue()
+
+
+def test_the_context_command_shows_the_agents_own_screen_beside_what_its_runtime_does(tmp_path):
+    session = taken(tmp_path, turns(1))
+    out = io.StringIO()
+    call_command("context", str(session.pk), "--step", "2", stdout=out)
+    assert "its own screen                     0%: 115 of 200,000" in out.getvalue()
+    assert "Sent as is: 166,865 tokens until compaction, by Claude Code 2.1. 135 < 167,000" in out.getvalue()

@@ -61,7 +61,14 @@ class Command(SessionCommand):
         for number in gauge["numbers"]:
             of = "" if number["of"] is None else f" of {number['of']:,}"
             self.stdout.write(f"{number['label']:<34} {figures(number['tokens'])}{of}  ({number['whose']})")
+        shown = gauge["screen"]
+        if shown is not None:
+            self.stdout.write(
+                f"{'its own screen':<34} {shown['text']}: {shown['numerator']:,} of {shown['denominator']:,}  ({shown['counts']})"
+            )
         self.stdout.write(f"{gauge['forecast']['sentence']} {gauge['forecast']['reason']}")
+        for note in gauge["forecast"]["notes"]:
+            self.stdout.write(f"- {note}")
 
     def tell_kinds(self, value: Any) -> None:
         where = f"step {value['step']}, v{value['version']}" if value["step"] is not None else f"v{value['version']}"
