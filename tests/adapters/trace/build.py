@@ -10,7 +10,7 @@ from sessions.adapters.expanding import Found
 from sessions.adapters.trace import ADAPTER
 from sessions.assembly import Reading, read_whole
 
-FOLDER = PurePath("/work/.trace/t-1")
+FOLDER = PurePath("/home/me/.trace/t-1")
 LOG = FOLDER / "messages.jsonl"
 
 
