@@ -263,7 +263,7 @@ def _carry_out(held: Claim) -> None:
         held.end(
             Run.State.FAILED,
             status=None,
-            reason=clean(f"The run broke off ({type(error).__name__}: {error}); the head stays where it was."),
+            reason=clean(f"The run broke off ({type(error).__name__}: {error}); the head stays where it was.") or "",
         )
 
 
