@@ -33,6 +33,8 @@ from sessions.reading import amended, continues, read_chain
 from sessions.sourcebytes import LONGEST, content, digest_of_file, keep
 from sessions.store import clean, legible
 
+DATABASE = b"SQLite format 3\x00"  # how such a file begins
+
 log = logging.getLogger(__name__)
 
 
@@ -209,6 +211,10 @@ def take(
         taken.reason = "an empty file"
         return taken
     raw_head = file.read(HEAD)
+    if raw_head.startswith(DATABASE):
+        # Whole it would be kept with its tables of tokens and secrets; `take_path` reads of it what is a session's.
+        taken.reason = "a database: its sessions are taken in on the machine where it lies (ingest, watch, up), and nothing else of it"
+        return taken
     encoding = "zstd" if raw_head.startswith(MAGIC) else ""
     name = PurePath(path)
     try:

@@ -1,5 +1,7 @@
 """Taking files in: exact bytes, every record, only what is new, nothing lost."""
 
+import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessions.ingest import Taken, ingest_paths, take_file
+from sessions.ingest import Taken, ingest_paths, take, take_file
 from sessions.models import Entry, Session, Source, Version
 from sessions.packing import compress
 from sessions.projection import context_items, measure
@@ -193,6 +195,18 @@ def test_what_is_no_session_is_said(workspace: Workspace, tmp_path: Path, data: 
     assert taken.outcome == "skipped"
     assert words in taken.reason
     assert Source.objects.count() == 0
+
+
+def test_a_database_is_never_kept_whole(workspace: Workspace) -> None:
+    taken = take(workspace, "opencode.db", io.BytesIO(b"SQLite format 3\x00" + b"secret " * 200))
+    assert (taken.outcome, Source.objects.count()) == ("skipped", 0)
+    assert taken.reason.startswith("a database")
+
+
+@pytest.mark.parametrize("type_", [[], {}, None, 7])
+def test_a_type_that_is_no_word_is_nobodys(workspace: Workspace, tmp_path: Path, type_: object) -> None:
+    line = json.dumps({"type": type_, "payload": {}, "timestamp": "x", "content": "", "id": "1"}).encode()
+    assert take_file(workspace, write(tmp_path, line + b"\n", "odd.jsonl")).outcome == "skipped"
 
 
 def test_folders_missing_files_and_loops_of_links(workspace: Workspace, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def _of_lines(path: PurePath, text: bytes) -> Claim | None:
             return Claim("session", native_id=record["sessionId"], source_id=record["sessionId"])
         if isinstance(record.get("$rewindTo"), str) or (isinstance(record.get("$set"), dict) and len(record) == 1):
             sure = True
-        if record.get("type") in _TYPES and "content" in record and "timestamp" in record and "id" in record:
+        if str(record.get("type")) in _TYPES and "content" in record and "timestamp" in record and "id" in record:
             sure = sure or record["type"] == "gemini" or _in_chats(path)
     return Claim("session", native_id=path.stem, source_id=path.stem) if sure else None
 
