@@ -48,7 +48,7 @@ JCLI = Rule(
 
 UNIVERSAL = Rule(
     id="universal-ai-client",
-    agent="universal-ai-client",
+    agent="universal",
     label="UniversalAIClient",
     source="a description of its /compress command, 2025",
     date="2025",

@@ -49,9 +49,11 @@ def test_list_session_ghost_models_view_inspector_deep_link(
     page.wait_for_url(f"**/s/{session.pk}*")
 
     # The chart comes after the page, with as many bars as there are steps and the agent's thresholds beside it.
-    page.locator("#chart .overlay text", has_text="compaction").first.wait_for(state="attached")
-    assert page.locator("#chart .overlay .flag").count() == 1
-    assert page.locator("#chart [data-table] tbody tr").count() >= 1
+    page.locator("#chart svg.tokens line.limit.compaction").first.wait_for(state="attached")
+    assert page.locator("#chart svg.tokens .flag").count() == 1
+    page.locator(".chart-table summary").click()
+    page.locator(".chart-table tbody tr").first.wait_for()
+    page.locator(".chart-table summary").click()
 
     # A ghost, opened in place and closed again.
     page.locator(".band .ghost-link", has_text="Read").first.click()
@@ -107,7 +109,7 @@ def test_a_long_session_keeps_its_first_page_small_and_comes_as_one_scrolls(
     session = aside(lambda: make.a_session(workspace, make.conversation(3000)))
     page = signed_in
     page.goto(f"{live_server.url}/s/{session.pk}")
-    page.locator("#chart .overlay").wait_for(state="attached")
+    page.locator("#chart svg.tokens").wait_for(state="attached")
 
     # Rows of the first window only, whatever comes: the table behind the chart is the one other long thing.
     assert page.locator("#entries .entry").count() <= 80
