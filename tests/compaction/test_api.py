@@ -89,7 +89,11 @@ def test_a_run_is_accepted_followed_and_read(session: Session, operator: Caller)
     status, after = operator.get(f"/runs/{run['id']}")
     assert (status, after["state"], after["status"]) == (200, "completed", "completed")
     assert (after["base"], after["version"]) == (1, 2)
-    assert after["tokens"] == {"meter": "claude-rough", "before": plan["tokens"]["before"], "after": plan["tokens"]["after"]}
+    assert after["tokens"] == {
+        "meter": "claude-rough",
+        "before": plan["tokens"]["before"],
+        "after": plan["tokens"]["after"],
+    }
     assert after["report"]["counts"] == plan["counts"]
     assert after["plan_digest"] == plan["plan_digest"]
     assert after["log"][0]["phase"] == "snapshot"

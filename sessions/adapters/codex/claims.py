@@ -41,7 +41,11 @@ def claim(path: PurePath, head: bytes) -> Claim | None:
 
 def _of_record(record: Mapping[str, Any], path: PurePath, named: re.Match[str] | None) -> Claim | None:
     payload = record.get("payload")
-    if isinstance(payload, dict) and str(record.get("type")) in _WRAPPED and ("timestamp" in record or "ordinal" in record):
+    if (
+        isinstance(payload, dict)
+        and str(record.get("type")) in _WRAPPED
+        and ("timestamp" in record or "ordinal" in record)
+    ):
         if record["type"] != "session_meta":
             return _session(None, None, named) if named or "codex" in _folders(path) else None
         base = payload.get("history_base")
