@@ -23,6 +23,9 @@ from sessions.whatif import THRESHOLD_WORDS, is_shown, limit_source
 ASSUMED = "Taken as on"  # how a note begins that warns of nothing: it says what is assumed
 
 
+METERS_FIRST = ("o200k", "codex-bytes4", "opencode-chars4", "claude-rough", "gemini")  # the rest opens below them
+
+
 def meter(seen: Reading, at: Step | None = None) -> dict[str, Any]:
     """The context meter: what is used, the thresholds with whose rule they are, the forecast in words. With `at`: right after that step."""
     said = gauge(seen.session, seen.version, step=at)
@@ -142,6 +145,7 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
     overrides = overrides_of(session.workspace_id) if step is not None else ()
     by_meter = [(one, one.of(vector)) for one in meters().values()] if row.sent else []
     most = max((tokens for _, tokens in by_meter), default=0) or 1
+    weighed = [(one, tokens, round(tokens * 100 / most, 1)) for one, tokens in by_meter]
     with_parts(row)
     parts = parts_of(row) or ()
     answer = "not_sent" if not row.sent else "no" if band is not None else "masked" if body is not None else "yes"
@@ -157,7 +161,8 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
         else "",
         "masked_tokens": body.tokens if body is not None else None,
         "visible_in": [v for v in seen.versions if row.sent and seq not in v.hidden] if heavy else [],
-        "meters": [(one, tokens, round(tokens * 100 / most, 1)) for one, tokens in by_meter],
+        "meters": [one for one in weighed if one[0].id in METERS_FIRST],
+        "more_meters": [one for one in weighed if one[0].id not in METERS_FIRST],
         "step": step,
         "step_cost": cost_of_step(step, overrides) if step is not None else None,
         "step_price": price_of(step.model, step.at.date() if step.at else None, overrides)
