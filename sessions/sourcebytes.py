@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from django.db import models
 
 from sessions.adapters.base import Line
 from sessions.models import Source, SourceChunk
 from sessions.packing import compress, decompress, unpacked
 
+FETCHED = 4  # chunks held at once while reading
 CHUNK = 1 << 20  # bytes of a source in one row
 SMALL = (
     CHUNK // 4
@@ -67,13 +70,9 @@ def _write(source: Source, offset: int, data: bytes) -> int:
 
 def stored(source: Source, *, start: int = 0, until: int | None = None) -> Iterator[bytes]:
     """The bytes of a source as the agent wrote them, from `start` up to `until`, block by block."""
-    rows = source.chunks.order_by("offset").values_list("offset", "length", "data")
-    if start:
-        # the chunk that holds `start` begins before it
-        rows = rows.filter(offset__gt=start - CHUNK)
-    if until is not None:
-        rows = rows.filter(offset__lt=until)
-    for offset, length, data in rows.iterator(chunk_size=4):
+    rows = source.chunks.all() if until is None else source.chunks.filter(offset__lt=until)
+    # the chunk that holds `start` begins before it
+    for offset, length, data in chunks_after(rows, start - CHUNK):
         if offset + length <= start:
             continue
         block = decompress(bytes(data))
@@ -81,6 +80,15 @@ def stored(source: Source, *, start: int = 0, until: int | None = None) -> Itera
         block = block[max(0, start - offset) : stop]
         if block:
             yield block
+
+
+def chunks_after(rows: models.QuerySet[Any], offset: int) -> Iterator[tuple[int, int, bytes]]:
+    """Offset, length and data of chunks behind `offset`, in order, a few at a time by their key: no cursor stays open between them."""
+    while found := list(
+        rows.filter(offset__gt=offset).order_by("offset").values_list("offset", "length", "data")[:FETCHED]
+    ):
+        yield from found
+        offset = found[-1][0]
 
 
 def content(source: Source, *, start: int = 0, until: int | None = None) -> Iterator[bytes]:

@@ -27,7 +27,7 @@ from sessions.ingest import Taken, link_parents, take
 from sessions.models import Session, Source, Upload, UploadChunk
 from sessions.packing import ZstdError, compress, decompress
 from sessions.recognise import recognise
-from sessions.sourcebytes import CHUNK, stored
+from sessions.sourcebytes import CHUNK, chunks_after, stored
 from sessions.store import clean
 from sessions.versions import Refused
 
@@ -372,8 +372,7 @@ def _joined(source: Source | None, upload: Upload | None, file: BinaryIO | None)
 
 def _waiting(upload: Upload, start: int) -> Iterator[bytes]:
     start += upload.start
-    rows = upload.chunks.filter(offset__gt=start - CHUNK).order_by("offset").values_list("offset", "length", "data")
-    for offset, length, data in rows.iterator(chunk_size=4):
+    for offset, length, data in chunks_after(upload.chunks.all(), start - CHUNK):
         if offset + length > start:
             yield decompress(bytes(data))[max(0, start - offset) :]
 

@@ -89,6 +89,9 @@ def database(name: str, *, pool: dict[str, Any] | None) -> dict[str, Any]:
         "PASSWORD": given.get("password") or "",
         "HOST": given.get("host") or "",
         "PORT": str(given.get("port") or ""),
+        # A cursor on the server that is left before its end is closed when its generator is collected, perhaps in a later
+        # transaction, which that breaks. What is too large to be fetched at once is read key by key.
+        "DISABLE_SERVER_SIDE_CURSORS": True,
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": options,
