@@ -1,11 +1,11 @@
 """The end of a request's body, as the web server's messages bring it."""
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 
+from tests.webapp.apart import apart
 from webapp.bodies import AROUND, LimitedBodies
 
 
@@ -31,7 +31,7 @@ def answered(pieces: list[bytes], *, length: int | None = None, limit: int = 10)
         sent.append(message)
 
     headers = [] if length is None else [(b"content-length", str(length).encode())]
-    asyncio.run(LimitedBodies(app, limit)({"type": "http", "headers": headers}, receive, send))
+    apart(lambda: LimitedBodies(app, limit)({"type": "http", "headers": headers}, receive, send))
     return sent, got
 
 

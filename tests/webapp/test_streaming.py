@@ -1,21 +1,14 @@
 """Long answers under ASGI come piece by piece."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import AsyncRequestFactory, RequestFactory
 
+from tests.webapp.apart import apart
 from webapp.streaming import StreamingMiddleware
-
-
-def apart[T](work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in a thread of its own: a browser test before may have left a loop in this one."""
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(lambda: asyncio.run(work())).result()
 
 
 def test_a_piece_is_made_only_when_the_one_before_was_taken() -> None:
