@@ -19,7 +19,7 @@ from sessions.ingest import take_file
 from sessions.models import Session
 from webapp.models import Workspace
 
-SMALL = 400_000  # bytes up to which a session is taken into the database, step by step
+SMALL = 10_000_000  # bytes up to which a session is taken into the database, step by step
 
 
 def files(folder: Path) -> list[Path]:
