@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compaction.blocks import newest_boundary
 from compaction.plan import Status
-from compaction.summary.template import faults
+from compaction.summary.shapes import NINE, SHAPES, faults
 from compaction.tools import PROTECTED, understand
 from sessions.contexts import InsertKind, Item, unpaired
 from sessions.entries import PartKind, Role
@@ -26,9 +26,15 @@ class Check:
 
 
 def checks(
-    before: Sequence[Item], after: Sequence[Item], *, tokens_before: int, tokens_after: int, pinned: Iterable[int] = ()
+    before: Sequence[Item],
+    after: Sequence[Item],
+    *,
+    tokens_before: int,
+    tokens_after: int,
+    pinned: Iterable[int] = (),
+    shape: str = NINE,
 ) -> list[Check]:
-    """All checks, in the order in which pages list them. Tokens are by one meter."""
+    """All checks, in the order in which pages list them. Tokens are by one meter. `shape`: the one a new summary must have."""
     bodies: dict[int | None, Item] = {item.seq: item for item in after if item.seq is not None}
     return [
         _pairing(before, after),
@@ -37,7 +43,7 @@ def checks(
         _newest(before, after, bodies),
         _pins(before, bodies, frozenset(pinned)),
         _protected(before, bodies),
-        _summaries(before, after),
+        _summaries(before, after, shape),
         _smaller(tokens_before, tokens_after),
     ]
 
@@ -153,14 +159,17 @@ def _protected(before: Sequence[Item], bodies: Mapping[int | None, Item]) -> Che
     return _made("protected", "plans, answers and agents' results whole", wrong)
 
 
-def _summaries(before: Sequence[Item], after: Sequence[Item]) -> Check:
-    """A summary that was put in is not empty and has all nine sections."""
+def _summaries(before: Sequence[Item], after: Sequence[Item], shape: str) -> Check:
+    """A summary that was put in is not empty and has the shape that was asked for."""
     old = {id(item.parts) for item in before if item.inserted}
     new = [item for item in after if item.kind is InsertKind.SUMMARY and id(item.parts) not in old]
-    wrong = [fault for item in new for fault in faults(item.text)]
+    wrong = [fault for item in new for fault in faults(shape, item.text)]
     empty = any(not item.text.strip() for item in new)
     status = Status.FAILED_EMPTY_SUMMARY if empty else Status.FAILED_BAD_TEMPLATE
-    return _made("summary", "summary of nine sections", wrong, status)
+    label = "summary not empty"
+    if shape in SHAPES:
+        label = f"summary: {SHAPES[shape].label}" if shape != NINE else "summary of nine sections"
+    return _made("summary", label, wrong, status)
 
 
 def _smaller(before: int, after: int) -> Check:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from sessions.contexts import Edit, Item
+from sessions.goals import Goal
 from sessions.ranges import Ranges
 
 type Count = Callable[[Sequence[str]], list[int]]
@@ -44,7 +45,8 @@ class Snapshot:
 
     `items`: as the agent would send them (paired, in order). `tokens`: of each item by the run's meter, same order. `ghosts`: what the
     version already hides. `pinned`: entries that must stay word for word. `log`: all sent entries of the active path up to the
-    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded.
+    snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded. `goals`: the session's tree,
+    in its order, lazily loaded too; an item's own `goal` names the path it belongs to.
     """
 
     items: tuple[Item, ...]
@@ -54,6 +56,7 @@ class Snapshot:
     ghosts: Ranges = field(default_factory=Ranges)
     pinned: frozenset[int] = frozenset()
     log: Callable[[], Sequence[Item]] = lambda: ()
+    goals: Callable[[], Sequence[Goal]] = lambda: ()
     agent: str = ""
     cwd: str | None = None
     memo: dict[str, Any] = field(
@@ -82,6 +85,7 @@ class SummaryAsk:
     """Write the summary of `items`. `kept`: what stays word for word beside it (it need not be repeated). At most `max_tokens`.
 
     `instructions`: a person's wishes, handed over as data. Earlier summaries among `items` are to be carried on, not paraphrased.
+    `focus`: what the reader of the summary wants to do; what bears on it comes first.
     """
 
     key: str
@@ -90,6 +94,9 @@ class SummaryAsk:
     max_tokens: int
     template: str = "nine-sections"
     instructions: str = ""
+    previous: str = ""
+    critique: bool = False
+    focus: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +132,27 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SummaryAnswer:
-    """A written summary. `text` is exactly what will be sent; `sections` the same in structure, where the writer has one."""
+    """A written summary. `text` is exactly what will be sent; `sections` the same in structure, where the writer has one.
+
+    `stands_in`: a model will write it when the run is carried out, and until then this text stands in its place. `notes`: what is worth
+    saying of how it was written.
+    """
 
     key: str
     text: str
     summariser: str
     sections: tuple[Section, ...] = ()
     cost: Mapping[str, Any] = field(default_factory=dict)
+    stands_in: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class NotWritten(Exception):
+    """A summary that could not be had: `status` says how the run ends, the message why."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +182,28 @@ type Answer = SummaryAnswer | FilesAnswer
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """One of several folds of a plan: `ranges` go, and what the ask `key` brings stands behind entry `after` for them, between the texts
+    `head` and `tail` of the strategy itself. Where there is no such ask, those two are all that is said. `absorb`: as in `Plan`.
+    `label`: names the fold, so that a later run knows its own.
+    """
+
+    key: str
+    ranges: Ranges
+    after: int
+    label: str
+    head: str = ""
+    tail: str = ""
+    absorb: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a strategy will do. `masks`: seq → placeholder text of its results; `fold`: entries to hide behind the summary.
 
     `absorb`: insertions of the base version, by their number among its insertions, that go with the fold (an earlier summary, re-injected
     files). `after`: the entry behind which the summary goes, `files_after` that of the files. `status` other than completed/pruned_only: nothing will be done, `reason` says
-    why. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
+    why. `folds`: where there are several, each with its own place and text; `fold` and `absorb` are then their unions. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
     """
 
     strategy: str  # "hybrid:1": id and version, stored with every run
@@ -175,6 +212,7 @@ class Plan:
     masks: Mapping[int, str] = field(default_factory=dict)
     fold: Ranges = field(default_factory=Ranges)
     absorb: tuple[int, ...] = ()
+    folds: tuple[Fold, ...] = ()
     after: int = -1
     files_after: int = -1
     asks: tuple[Ask, ...] = ()

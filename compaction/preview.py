@@ -22,6 +22,7 @@ from compaction.merge import applied
 from compaction.plan import Answer, Budget, FilesAnswer, Outcome, Plan, Snapshot, Status, SummaryAnswer, SummaryAsk
 from compaction.retention import Retention, retention
 from compaction.strategies.base import Strategy
+from compaction.summary.shapes import NINE
 from compaction.summary.survey import Survey, survey
 from compaction.summary.template import parse
 from sessions.contexts import Edit, Insert, InsertKind, Item
@@ -222,7 +223,10 @@ def _result(
     report: Retention | None = None
     status, reason = outcome.status, outcome.reason
     if lands:
-        found = tuple(checks(snapshot.items, items, tokens_before=before, tokens_after=after, pinned=snapshot.pinned))
+        shape = next((ask.template for ask in plan.asks if isinstance(ask, SummaryAsk)), NINE)
+        found = tuple(
+            checks(snapshot.items, items, tokens_before=before, tokens_after=after, pinned=snapshot.pinned, shape=shape)
+        )
         wrong = failures(found)
         if wrong:
             status, reason = wrong[0].status, "; ".join(f"{check.label}: {check.detail}" for check in wrong)
