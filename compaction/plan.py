@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sessions.contexts import Edit, Item
+from sessions.contexts import Edit, Insert, InsertKind, Item
+from sessions.entries import Part
 from sessions.goals import Goal
 from sessions.ranges import Ranges
 
@@ -40,13 +42,23 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptMemory:
+    """The memory of a session, kept while it went on: `text` in its ten sections, `until` the newest entry that is in it."""
+
+    text: str
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The context a run starts from, frozen.
 
     `items`: as the agent would send them (paired, in order). `tokens`: of each item by the run's meter, same order. `ghosts`: what the
     version already hides. `pinned`: entries that must stay word for word. `log`: all sent entries of the active path up to the
     snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded. `goals`: the session's tree,
-    in its order, lazily loaded too; an item's own `goal` names the path it belongs to.
+    in its order, lazily loaded too; an item's own `goal` names the path it belongs to. `memory`: the session's kept memory; None where
+    none is kept, and a strategy that would build on it summarises instead. `now`: the time by which a provider's cache has gone cold or
+    not; None: the time of the newest entry.
     """
 
     items: tuple[Item, ...]
@@ -57,6 +69,8 @@ class Snapshot:
     pinned: frozenset[int] = frozenset()
     log: Callable[[], Sequence[Item]] = lambda: ()
     goals: Callable[[], Sequence[Goal]] = lambda: ()
+    memory: KeptMemory | None = None
+    now: datetime | None = None
     agent: str = ""
     cwd: str | None = None
     memo: dict[str, Any] = field(
@@ -86,6 +100,11 @@ class SummaryAsk:
 
     `instructions`: a person's wishes, handed over as data. Earlier summaries among `items` are to be carried on, not paraphrased.
     `focus`: what the reader of the summary wants to do; what bears on it comes first.
+
+    `template`: the shape a model is to write in, by its id in `compaction.summary.shapes`; the extractive summariser writes its nine
+    sections whatever is asked. `previous`: the earlier summary that the new one carries on, "" where it is written anew (that summary stands
+    among `items` too). `critique`: a model is to read its draft once more against `items` and to hand in the better one; a summariser
+    without drafts takes no notice.
     """
 
     key: str
@@ -97,6 +116,8 @@ class SummaryAsk:
     previous: str = ""
     critique: bool = False
     focus: str = ""
+    previous: str = ""
+    critique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +136,37 @@ class FilesAsk:
     kept: Ranges = field(default_factory=Ranges)
 
 
-type Ask = SummaryAsk | FilesAsk
+@dataclass(frozen=True, slots=True)
+class SkillsAsk:
+    """Give back the skills the session invoked, the latest first: of each at most `each` tokens from its head, `total` in all.
+
+    `kept`: entries that stay word for word; a skill that stands there is not repeated.
+    """
+
+    key: str
+    each: int
+    total: int
+    kept: Ranges = field(default_factory=Ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAsk:
+    """Give back the plan the session works by, as it was last written, in at most `most` tokens. `kept`: as in `SkillsAsk`."""
+
+    key: str
+    most: int
+    kept: Ranges = field(default_factory=Ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class GoalsAsk:
+    """Give back the open goals of the session's own tree, the one in progress marked, in at most `most` tokens."""
+
+    key: str
+    most: int
+
+
+type Ask = SummaryAsk | FilesAsk | SkillsAsk | PlanAsk | GoalsAsk
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +229,30 @@ class FilesAnswer:
     left_out: tuple[tuple[str, str], ...] = ()
 
 
-type Answer = SummaryAnswer | FilesAnswer
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One text brought back beside the summary: a skill, the plan, the open goals. `text` is exactly what will be sent; `seqs`: the entries it
+    comes from; `cut`: tokens left out at the budget, 0 when whole.
+    """
+
+    kind: InsertKind
+    label: str
+    text: str
+    tokens: int
+    seqs: tuple[int, ...] = ()
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """`given`: in the order of their worth, the first the best; `left_out`: as in `FilesAnswer`."""
+
+    key: str
+    given: tuple[Given, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+type Answer = SummaryAnswer | FilesAnswer | GivenAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +277,21 @@ class Plan:
 
     `absorb`: insertions of the base version, by their number among its insertions, that go with the fold (an earlier summary, re-injected
     files). `after`: the entry behind which the summary goes, `files_after` that of the files. `status` other than completed/pruned_only: nothing will be done, `reason` says
-    why. `folds`: where there are several, each with its own place and text; `fold` and `absorb` are then their unions. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
+    why. `bodies`: seq → the parts that an entry is left with where a line for each result does not say it (the head and tail of an
+    output). `inserts`: texts of the strategy's own that need no answer, put in behind the summary. `folds`: where there are several, each with its own place and text; `fold` and `absorb` are then their unions. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
     """
 
     strategy: str  # "hybrid:1": id and version, stored with every run
     status: Status = Status.COMPLETED
     reason: str = ""
     masks: Mapping[int, str] = field(default_factory=dict)
+    bodies: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
     fold: Ranges = field(default_factory=Ranges)
     absorb: tuple[int, ...] = ()
     folds: tuple[Fold, ...] = ()
     after: int = -1
     files_after: int = -1
+    inserts: tuple[Insert, ...] = ()
     asks: tuple[Ask, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -21,6 +21,7 @@ class InsertKind(StrEnum):
     FILE = "file"  # a re-injected file
     SKILL = "skill"
     PLAN = "plan"
+    GOALS = "goals"  # the open goals of the session's tree
     MEMORY = "memory"
     NOTICE = "notice"
     MESSAGE = "message"  # an item the agent itself put into its new history

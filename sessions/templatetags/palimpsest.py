@@ -286,6 +286,7 @@ _INSERTED = {
     "file": gettext_noop("Re-injected"),
     "skill": gettext_noop("Skill, re-injected"),
     "plan": gettext_noop("Plan"),
+    "goals": gettext_noop("Open goals"),
     "memory": gettext_noop("Memory"),
     "notice": gettext_noop("Notice"),
     "message": gettext_noop("Message of the new history"),
