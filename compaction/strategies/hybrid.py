@@ -7,11 +7,23 @@ message where it can, and never takes pinned entries, the newest message or stan
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from compaction.blocks import Blocks, blocks, is_boundary, newest_boundary, standing
-from compaction.masks import calls_of, maskable, masked_parts, placeholders
+from compaction.blocks import Blocks, is_boundary
+from compaction.folding import (
+    LEAST_FOLD,
+    Places,
+    as_kept,
+    blocks_of,
+    hopeless,
+    is_summary,
+    kept_blocks,
+    numbers_of,
+    spans,
+    stays,
+)
+from compaction.masks import calls_of, maskable, placeholders
 from compaction.merge import file_inserts, made_at, merged, summary_insert
 from compaction.plan import (
     Answer,
@@ -29,13 +41,11 @@ from compaction.plan import (
 from compaction.strategies.base import Param
 from compaction.summary.template import faults
 from sessions.contexts import Insert, InsertKind, Item
-from sessions.entries import Kind
 from sessions.meters import by_id
 from sessions.ranges import Ranges
 
 SUMMARY, FILES = "summary", "files"
 
-LEAST_FOLD = 600  # tokens: a summary of less would not be smaller than what it stands for
 LEAST_SUMMARY = 250
 
 _OF_CONTEXT = 0.4  # aim: this share of the context, where it is less than the absolute figure
@@ -152,16 +162,10 @@ class Hybrid:
             "before": snapshot.total,
         }
         name = f"{self.id}:{self.version}"
-        items, tokens = snapshot.items, snapshot.tokens
-        if not items:
-            return Plan(name, Status.NOOP_NOTHING_TO_DO, "the context is empty", facts=facts)
-        newest = newest_boundary(items)
-        if newest is not None and budget.window is not None and tokens[newest] > budget.window:
-            reason = (
-                f"the newest message alone is {tokens[newest]:,} tokens, more than the window of {budget.window:,}: "
-                "no compaction can make room for it"
-            )
-            return Plan(name, Status.FAILED_CONTEXT_OVERFLOW, reason, facts=facts)
+        tokens = snapshot.tokens
+        refused = hopeless(name, snapshot, budget)
+        if refused is not None:
+            return refused
         if params.get("aim") is None and made_at(snapshot) == snapshot.last_seq:
             reason = f"nothing came since the compaction at entry {snapshot.last_seq}; give an aim to go further"
             return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
@@ -177,7 +181,7 @@ class Hybrid:
                 return Plan(name, Status.PRUNED_ONLY, masks=masks, facts=facts)
             reason = f"the context is {total:,} tokens, at most the {used.aim:,} aimed for"
             return Plan(name, Status.NOOP_BELOW_THRESHOLD, reason, facts=facts)
-        return _fold(name, snapshot, used, masks, after_masks, newest, facts)
+        return _fold(name, snapshot, used, masks, after_masks, facts)
 
     def finish(self, plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outcome:
         """The full edits. An empty or shapeless summary gives no edits and the status that says so."""
@@ -281,24 +285,23 @@ def _fold(
     used: _Used,
     masks: dict[int, str],
     tokens: list[int],
-    newest: int | None,
     facts: dict[str, Any],
 ) -> Plan:
     items = snapshot.items
-    grouped = blocks(items)
-    kept_blocks = {grouped.of[n] for n in _never(snapshot, newest, standing(items))}
+    grouped = blocks_of(snapshot)
+    kept = kept_blocks(snapshot)
     old = (
-        {n for n, item in enumerate(items) if _is_summary(item) and grouped.of[n] not in kept_blocks}
+        {n for n, item in enumerate(items) if is_summary(item) and grouped.of[n] not in kept}
         if used.anchor
         else set()
     )
     files = {n for n, item in enumerate(items) if item.kind is InsertKind.FILE}
-    fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept_blocks)
+    fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept)
     cut = _cut(items, tokens, grouped, used, fixed)
     fold = {
         n
         for n in range(cut)
-        if grouped.of[n] not in kept_blocks and (used.anchor or not _is_summary(items[n])) and not _stays(items[n])
+        if grouped.of[n] not in kept and (used.anchor or not is_summary(items[n])) and not stays(items[n])
     }
     fresh = sum(snapshot.tokens[n] for n in fold - old - files)
     if fresh < LEAST_FOLD:
@@ -313,17 +316,16 @@ def _fold(
         return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
     fold |= old
     folded_tokens = sum(tokens[n] for n in fold)
-    seqs = _spans({seq for n in fold if (seq := items[n].seq) is not None}, items)
+    seqs = spans(fold, items)
     gone = fold | files
-    absorb = tuple(sorted(int(items[n].key[1:]) for n in gone if items[n].seq is None and items[n].key[:1] == "i"))
     masks = {seq: text for seq, text in masks.items() if seq not in seqs}
-    kept = tuple(_as_kept(item, masks) for n, item in enumerate(items) if n not in gone)
+    left = tuple(as_kept(item, masks) for n, item in enumerate(items) if n not in gone)
     summary = min(used.summary, max(LEAST_SUMMARY, folded_tokens // 2))
-    asks: list[Ask] = [SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), kept, summary)]
+    asks: list[Ask] = [SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary)]
     file_total = min(used.file_total, max(0, (folded_tokens - summary) // 2))
     if used.file_count and file_total >= 100:
         whole = Ranges.from_numbers(
-            item.seq for item in kept if item.seq is not None and item.seq not in masks and not item.masked
+            item.seq for item in left if item.seq is not None and item.seq not in masks and not item.masked
         )
         asks.append(FilesAsk(FILES, used.file_count, min(used.file_each, file_total), file_total, kept=whole))
     facts |= {
@@ -337,59 +339,17 @@ def _fold(
         "ends_before_a_message": cut < len(items) and is_boundary(items[cut]),
     }
     first, last = min(fold), max(n for n in fold if n < cut)
+    places = Places(snapshot, gone)
     return Plan(
         name,
         masks=masks,
         fold=seqs,
-        absorb=absorb,
-        after=_place(items, grouped, first, gone),
-        files_after=_place(items, grouped, last + 1, gone),
+        absorb=numbers_of(items, gone),
+        after=places.before(first),
+        files_after=places.before(last + 1),
         asks=tuple(asks),
         facts=facts,
     )
-
-
-def _spans(folded: set[int], items: Sequence[Item]) -> Ranges:
-    """The folded entries as few long ranges: gaps that hold no other entry of the context are closed."""
-    spans: list[tuple[int, int]] = []
-    opened: int | None = None
-    last = 0
-    for seq in sorted(seq for item in items if (seq := item.seq) is not None):
-        if seq in folded:
-            opened = seq if opened is None else opened
-            last = seq
-        elif opened is not None:
-            spans.append((opened, last + 1))
-            opened = None
-    if opened is not None:
-        spans.append((opened, last + 1))
-    return Ranges.of(spans)
-
-
-def _as_kept(item: Item, masks: Mapping[int, str]) -> Item:
-    text = None if item.seq is None else masks.get(item.seq)
-    return item if text is None else replace(item, parts=masked_parts(item, text), masked=True)
-
-
-def _is_summary(item: Item) -> bool:
-    return item.kind is Kind.SUMMARY or item.kind is InsertKind.SUMMARY
-
-
-def _stays(item: Item) -> bool:
-    """An item no edit of ours can take: the agent's own repair of a call, which goes with its call."""
-    return item.seq is None and not (item.key[:1] == "i" and item.key[1:].isdigit())
-
-
-def _never(snapshot: Snapshot, newest: int | None, also: set[int]) -> set[int]:
-    """Positions that are never folded: pinned entries, the newest message of a person, what holds for the whole session."""
-    never = {
-        n
-        for n, item in enumerate(snapshot.items)
-        if item.pinned or (item.seq is not None and item.seq in snapshot.pinned)
-    }
-    if newest is not None:
-        never.add(newest)
-    return never | also
 
 
 def _cut(items: Sequence[Item], tokens: Sequence[int], grouped: Blocks, used: _Used, fixed: int) -> int:
@@ -417,24 +377,3 @@ def _cut(items: Sequence[Item], tokens: Sequence[int], grouped: Blocks, used: _U
         if allowed[n]:
             return n
     return next((n for n in range(min(far, size - 1), -1, -1) if allowed[n]), 0)
-
-
-def _place(items: Sequence[Item], grouped: Blocks, position: int, gone: set[int]) -> int:
-    """The entry behind which text goes that should stand before `position`, moved up where it would part a kept answer from its results."""
-    after = next((seq for n in range(position, len(items)) if (seq := items[n].seq) is not None), None)
-    after = (max((i.seq for i in items if i.seq is not None), default=-1)) if after is None else after - 1
-    spans: dict[int, tuple[int, int]] = {}
-    for n in range(len(items)):
-        seq = items[n].seq
-        if n not in gone and seq is not None:
-            block = grouped.of[n]
-            low, high = spans.get(block, (seq, seq))
-            spans[block] = (min(low, seq), max(high, seq))
-    moved = True
-    while moved:
-        moved = False
-        for low, high in spans.values():
-            if low <= after < high:
-                after = low - 1
-                moved = True
-    return after
