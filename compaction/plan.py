@@ -116,8 +116,6 @@ class SummaryAsk:
     previous: str = ""
     critique: bool = False
     focus: str = ""
-    previous: str = ""
-    critique: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compaction.summary import template
 
 NINE, SNAPSHOT, WORK_STATE, HANDOFF, PLAIN = "nine-sections", "state-snapshot", "work-state", "handoff", "plain"
+EARLY_SNAPSHOT, DISCOVERIES, REQUIREMENTS, WORKFLOWS = "state-snapshot-2025", "discoveries", "requirements", "workflows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,45 @@ SHAPES: Mapping[str, Shape] = {
             ("Objective", "Important Details", "Work State", "Next Move", "Relevant Files"),
         ),
         Shape(
+            EARLY_SNAPSHOT,  # Gemini CLI, 2025
+            "state snapshot, 2025",
+            ("overall_goal", "key_knowledge", "file_system_state", "recent_actions", "current_plan"),
+            "state_snapshot",
+        ),
+        Shape(
+            DISCOVERIES,  # OpenCode 1.2
+            "goal and discoveries",
+            ("Goal", "Instructions", "Discoveries", "Accomplished", "Relevant files"),
+        ),
+        Shape(
+            REQUIREMENTS,  # OpenCode 2.0
+            "requirements and decisions",
+            (
+                "Objective",
+                "Requirements",
+                "Decisions",
+                "Work State",
+                "Next Move",
+                "Relevant Files",
+                "Additional Context",
+            ),
+        ),
+        Shape(
+            WORKFLOWS,  # j-cli 12.9
+            "nine sections with workflows",
+            (
+                "Primary Request",
+                "Key Concepts",
+                "Files and Code",
+                "Errors and Fixes",
+                "Problem Solving",
+                "Active Skills/Workflows",
+                "Pending Tasks",
+                "Current Work",
+                "Next Step",
+            ),
+        ),
+        Shape(
             HANDOFF,
             "handoff",
             ("Goal", "Decisions", "State", "Files", "Constraints", "First Step"),
@@ -55,14 +95,18 @@ SHAPES: Mapping[str, Shape] = {
 
 
 def faults(shape: str, text: str) -> list[str]:
-    """What is wrong with `text` as a summary of this shape, in words; [] where nothing is. A shape nobody knows asks only for words."""
+    """What is wrong with `text` as a summary of this shape, in words; [] where nothing is. A shape nobody knows asks only for words.
+
+    The nine sections do in the place of any other shape: the extractive summariser writes them whatever was asked for.
+    """
     if not text.strip():
         return ["the summary is empty"]
     known = SHAPES.get(shape)
     if known is None or not known.parts:
         return []
-    if known.id == NINE:
-        return template.faults(text)
+    nine = template.faults(text)
+    if known.id == NINE or not nine:
+        return nine
     return _faults_of_xml(known, text) if known.root else _faults_of_headings(known, text)
 
 
