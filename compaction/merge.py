@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from compaction.files import inserted_text
 from compaction.masks import masked_parts
-from compaction.plan import FilesAnswer, Plan, Snapshot, SummaryAnswer
+from compaction.plan import FilesAnswer, GivenAnswer, Plan, Snapshot, SummaryAnswer
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Item, Replace, hidden_by, inserted_item
 from sessions.entries import Part, PartKind, Role
 from sessions.ranges import Ranges
@@ -25,6 +26,9 @@ def merged(snapshot: Snapshot, plan: Plan, added: Iterable[Insert] = ()) -> tupl
     for seq, text in plan.masks.items():
         if seq not in hidden:
             bodies[seq] = Replace(seq, masked_parts(by_seq[seq], text))
+    for seq, parts in plan.bodies.items():
+        if seq not in hidden:
+            bodies[seq] = Replace(seq, parts)
     absorbed = set(plan.absorb)
     inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
     left = [edit for n, edit in enumerate(inserts) if n not in absorbed]
@@ -35,27 +39,43 @@ def merged(snapshot: Snapshot, plan: Plan, added: Iterable[Insert] = ()) -> tupl
     return tuple(out)
 
 
-_MADE = "Summary, made at entry "
+_MADE = re.compile(r".*, made at entry (\d+)\Z", re.DOTALL)
+
+
+def made(what: str, snapshot: Snapshot) -> str:
+    """The label of what a run puts in for what it folds."""
+    return f"{what}, made at entry {snapshot.last_seq}"
 
 
 def made_at(snapshot: Snapshot) -> int | None:
-    """The entry up to which the context had grown when our newest summary in it was made; None where there is none of ours."""
-    made = [
-        int(edit.label.removeprefix(_MADE))
-        for edit in snapshot.edits
-        if isinstance(edit, Insert) and edit.label.startswith(_MADE) and edit.label.removeprefix(_MADE).isdigit()
-    ]
-    return max(made, default=None)
+    """The entry up to which the context had grown when our newest fold in it was made; None where there is none of ours."""
+    found = (_MADE.match(edit.label) for edit in snapshot.edits if isinstance(edit, Insert))
+    return max((int(match[1]) for match in found if match is not None), default=None)
+
+
+def stood_for(snapshot: Snapshot, absorbed: Sequence[int]) -> Ranges:
+    """What the insertions at these places among the base version's stood for."""
+    inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
+    return Ranges.of(span for n in absorbed for span in inserts[n].stands_for.spans)
 
 
 def summary_insert(plan: Plan, snapshot: Snapshot, answer: SummaryAnswer) -> Insert:
     """The summary as an insertion; it stands for what is folded now and for what the summaries it absorbs stood for."""
-    inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
-    stands = plan.fold
-    for n in plan.absorb:
-        stands = stands | inserts[n].stands_for
+    stands = plan.fold | stood_for(snapshot, plan.absorb)
     part = Part(PartKind.TEXT, answer.text)
-    return Insert(plan.after, Role.USER, InsertKind.SUMMARY, (part,), stands, f"{_MADE}{snapshot.last_seq}")
+    return Insert(plan.after, Role.USER, InsertKind.SUMMARY, (part,), stands, made("Summary", snapshot))
+
+
+def fold_inserts(plan: Plan, snapshot: Snapshot, answers: Mapping[str, SummaryAnswer]) -> list[Insert]:
+    """Each fold of a plan that has several, as the insertion that stands for it. `answers`: those of their asks, by key."""
+    out = []
+    for fold in plan.folds:
+        written = answers.get(fold.key)
+        text = "\n\n".join(piece for piece in (fold.head, written.text if written else "", fold.tail) if piece)
+        kind = InsertKind.SUMMARY if written is not None else InsertKind.NOTICE
+        stands = fold.ranges | stood_for(snapshot, fold.absorb)
+        out.append(Insert(fold.after, Role.USER, kind, (Part(PartKind.TEXT, text),), stands, made(fold.label, snapshot)))
+    return out
 
 
 def file_inserts(plan: Plan, answer: FilesAnswer) -> list[Insert]:
@@ -70,6 +90,14 @@ def file_inserts(plan: Plan, answer: FilesAnswer) -> list[Insert]:
             state.path,
         )
         for state in reversed(answer.files)
+    ]
+
+
+def given_inserts(plan: Plan, answer: GivenAnswer) -> list[Insert]:
+    """Skills, plan and goals as insertions, the best of them last: nearest to where the work goes on."""
+    return [
+        Insert(plan.files_after, Role.USER, one.kind, (Part(PartKind.TEXT, one.text),), Ranges(), one.label)
+        for one in reversed(answer.given)
     ]
 
 

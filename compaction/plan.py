@@ -276,7 +276,8 @@ class Plan:
     `absorb`: insertions of the base version, by their number among its insertions, that go with the fold (an earlier summary, re-injected
     files). `after`: the entry behind which the summary goes, `files_after` that of the files. `status` other than completed/pruned_only: nothing will be done, `reason` says
     why. `bodies`: seq → the parts that an entry is left with where a line for each result does not say it (the head and tail of an
-    output). `inserts`: texts of the strategy's own that need no answer, put in behind the summary. `folds`: where there are several, each with its own place and text; `fold` and `absorb` are then their unions. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
+    output). `inserts`: texts of the strategy's own that need no answer, put in behind the summary. `folds`: where there are several, each with its own place and text; `fold` and `absorb`
+    are then their unions. `facts`: figures worth showing (tokens freed by masks, tail kept …). JSON-able apart from `asks`.
     """
 
     strategy: str  # "hybrid:1": id and version, stored with every run

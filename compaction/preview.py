@@ -19,16 +19,32 @@ from compaction.answers import answer
 from compaction.checks import Check, checks, failures
 from compaction.masks import calls_of
 from compaction.merge import applied
-from compaction.plan import Answer, Budget, FilesAnswer, Outcome, Plan, Snapshot, Status, SummaryAnswer, SummaryAsk
+from compaction.plan import (
+    Answer,
+    Budget,
+    FilesAnswer,
+    FilesAsk,
+    Given,
+    GivenAnswer,
+    Outcome,
+    Plan,
+    Snapshot,
+    Status,
+    SummaryAnswer,
+    SummaryAsk,
+)
 from compaction.retention import Retention, retention
 from compaction.strategies.base import Strategy
 from compaction.summary.shapes import NINE
 from compaction.summary.survey import Survey, survey
 from compaction.summary.template import parse
 from sessions.contexts import Edit, Insert, InsertKind, Item
+from sessions.entries import Part, PartKind
 from sessions.meters.tokens import sent_texts
 
 LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
+
+AGAIN = (InsertKind.FILE, InsertKind.SKILL, InsertKind.PLAN, InsertKind.GOALS)
 
 PROGRESS = 0.05
 """A compaction that takes away less than this share is said to be hardly worth it."""
@@ -96,6 +112,11 @@ class Preview:
     def files(self) -> FilesAnswer | None:
         return next((a for a in self.answers if isinstance(a, FilesAnswer)), None)
 
+    @property
+    def given(self) -> tuple[Given, ...]:
+        """Skills, plan and goals that are brought back."""
+        return tuple(one for a in self.answers if isinstance(a, GivenAnswer) for one in a.given)
+
     def to_json(self) -> dict[str, Any]:
         """Everything a page or a script needs, without the kept entries' text."""
         summary, files = self.summary, self.files
@@ -111,7 +132,8 @@ class Preview:
                 "threshold": self.threshold,
             },
             "facts": dict(self.plan.facts),
-            "masks": {str(seq): text for seq, text in self.plan.masks.items()},
+            "masks": {str(seq): text for seq, text in self.plan.masks.items()}
+            | {str(seq): _words(parts) for seq, parts in self.plan.bodies.items()},
             "fold": [list(span) for span in self.plan.fold.spans],
             "after": self.plan.after,
             "files_after": self.plan.files_after,
@@ -146,8 +168,24 @@ class Preview:
                 ],
                 "left_out": [{"path": path, "reason": reason} for path, reason in files.left_out],
             },
+            "given": [
+                {
+                    "kind": one.kind.value,
+                    "label": one.label,
+                    "tokens": one.tokens,
+                    "cut": one.cut,
+                    "seqs": list(one.seqs),
+                }
+                for one in self.given
+            ],
             "warnings": list(self.warnings),
         }
+
+
+def _words(parts: Sequence[Part]) -> str:
+    """What is left of an entry's words, results first of all."""
+    results = [part.text for part in parts if part.kind is PartKind.TOOL_RESULT]
+    return "\n".join(results or [part.text for part in parts if part.text])
 
 
 def _nobody(_phase: str, _words: str) -> None:
@@ -186,6 +224,9 @@ def preview(
                 answers.append(SummaryAnswer(ask.key, edited_summary.strip(), "edited", tuple(parse(edited_summary))))
                 continue
             answers.append(answer(replace(ask, instructions=instructions), snapshot, budget.count, surveyed=surveyed))
+        elif not isinstance(ask, FilesAsk):
+            told("again", "finding skills, plan and goals in the transcript")
+            answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
         else:
             told("files", "reconstructing files from the transcript")
             wanted = replace(ask, without=ask.without | frozenset(without))
@@ -305,14 +346,25 @@ def _fates(snapshot: Snapshot, after: Sequence[Item]) -> tuple[tuple[tuple[int, 
             stretches.append((seq, seq, fate))
     counts = {fate.value: 0 for fate in Fate} | {fate.value: n for fate, n in Counter(by_seq.values()).items()}
     old = {id(item.parts) for item in snapshot.items if item.inserted}
-    counts["re-injected"] = sum(1 for item in after if item.kind is InsertKind.FILE and id(item.parts) not in old)
+    counts["re-injected"] = sum(1 for item in after if item.kind in AGAIN and id(item.parts) not in old)
     return tuple(stretches), counts
+
+
+_ADDED = {
+    InsertKind.SUMMARY: "summary",
+    InsertKind.MEMORY: "memory",
+    InsertKind.FILE: "files",
+    InsertKind.SKILL: "skills",
+    InsertKind.PLAN: "plan",
+    InsertKind.GOALS: "goals",
+}
+"""Under which name the table of changes counts a new insertion."""
 
 
 def _changes(snapshot: Snapshot, items: Sequence[Item], tokens: Sequence[int]) -> list[Change]:
     was = {item.seq: n for n, item in enumerate(snapshot.items) if item.seq is not None}
     old = {id(item.parts): n for n, item in enumerate(snapshot.items) if item.inserted}
-    rows = {name: [0, 0] for name in ("masked", "folded", "superseded", "summary", "files", "other")}
+    rows = {name: [0, 0] for name in ("masked", "folded", "superseded", *_ADDED.values(), "other")}
 
     def count(name: str, tokens: int) -> None:
         rows[name][0] += 1
@@ -325,9 +377,7 @@ def _changes(snapshot: Snapshot, items: Sequence[Item], tokens: Sequence[int]) -
             if place is not None:
                 seen.add(place)
             else:
-                count(
-                    {InsertKind.SUMMARY: "summary", InsertKind.FILE: "files"}.get(InsertKind(item.kind), "other"), now
-                )
+                count(_ADDED.get(InsertKind(item.kind), "other"), now)
             continue
         place = was[item.seq]
         seen.add(place)
@@ -379,6 +429,7 @@ def _digest(plan: Plan, answers: Sequence[Answer], outcome: Outcome, snapshot: S
         outcome.status.value,
         snapshot.last_seq,
         sorted(plan.masks.items()),
+        [[seq, [part.to_json() for part in parts]] for seq, parts in sorted(plan.bodies.items())],
         plan.fold.spans,
         plan.absorb,
         plan.after,

@@ -31,7 +31,7 @@ def strip_of(session: Session, report: Mapping[str, Any], *, tall: bool = False)
         fates[first : last + 1] = [fate] * (min(last + 1, len(fates)) - first)
     counts = report["counts"]
     given = (report["files"] or {}).get("given", [])
-    again = [max(0, report["files_after"])] * len(given)
+    again = [max(0, report["files_after"])] * (len(given) + len(report.get("given", ())))
     turns = _turns(session) if tall else []
     drawn = strips.strip(fates, turns=turns, again=again)
     order = (strips.KEPT, strips.MASKED, strips.FOLDED, strips.PINNED)
@@ -57,12 +57,16 @@ def changes_of(report: Mapping[str, Any], base: str, becomes: str, *, lands: boo
         "folded": _("entries folded, readable as ghosts"),
         "superseded": _("earlier insertions replaced"),
         "summary": _("summary added"),
+        "memory": _("session memory added"),
         "files": _("files re-injected"),
+        "skills": _("skills re-injected"),
+        "plan": _("plan re-injected"),
+        "goals": _("open goals re-injected"),
         "other": _("other insertions"),
     }
     rows = [Row(base, tokens["before"])]
     for change in report["changes"]:
-        count = None if change["what"] == "summary" else change["n"]
+        count = None if change["what"] in ("summary", "memory", "plan", "goals") else change["n"]
         rows.append(Row(words.get(change["what"], change["what"]), change["tokens"], count, delta=True))
     if not report["changes"]:
         rows.append(Row(_("nothing changes"), None))

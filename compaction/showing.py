@@ -262,10 +262,10 @@ def _cost(shown: Preview) -> list[Cost]:
 
 def _cached_prefix(shown: Preview) -> int:
     """Tokens before the first place that changes: a provider's prompt cache still holds them."""
-    changed = [*shown.plan.masks, *(first for first, _stop in shown.plan.fold.spans)]
+    changed = [*shown.plan.masks, *shown.plan.bodies, *(first for first, _stop in shown.plan.fold.spans)]
     if shown.summary is not None:
         changed.append(shown.plan.after + 1)
-    if shown.files is not None and shown.files.files:
+    if shown.given or (shown.files is not None and shown.files.files):
         changed.append(shown.plan.files_after + 1)
     first = min(changed, default=0)
     total = 0
