@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from sessions.adapters import lineage
 from sessions.adapters.base import Line
 from sessions.adapters.claude_code import marks
 from sessions.adapters.claude_code.attachments import read_attachment
@@ -340,6 +341,8 @@ class ClaudeReader:
         if self.facts.native_id is None and name_of(record.get("sessionId")):
             self.facts.native_id = record["sessionId"]
         match kind:
+            case lineage.NAME:
+                return dataclasses.replace(lineage.take(record.get(lineage.NAME), self.facts), at=at)
             case "summary":
                 self._summary(name_of(record.get("leafUuid")), name_of(record.get("summary")))
             case "custom-title":
