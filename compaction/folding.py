@@ -130,7 +130,9 @@ class Places:
 
     def before(self, position: int) -> int:
         """The entry behind which text goes that should stand before `position`, moved up out of any answer."""
-        following = next((seq for n in range(position, len(self.items)) if (seq := self.items[n].seq) is not None), None)
+        following = next(
+            (seq for n in range(position, len(self.items)) if (seq := self.items[n].seq) is not None), None
+        )
         if following is None:
             return max((item.seq for item in self.items if item.seq is not None), default=-1)
         after = following - 1

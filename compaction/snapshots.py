@@ -11,8 +11,11 @@ from django.db import connection, transaction
 
 from compaction.budget import budget_for, meter_for
 from compaction.plan import Budget, Snapshot
+from sessions import models
 from sessions.contexts import Item
+from sessions.entries import GoalStatus
 from sessions.gauge import window_of
+from sessions.goals import Goal
 from sessions.models import Session, Version
 from sessions.projection import context_items, log_items, measure
 from sessions.store import edits_of
@@ -71,6 +74,10 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
     def log() -> Sequence[Item]:
         return tuple(log_items(session, base.last_seq))
 
+    @cache
+    def goals() -> Sequence[Goal]:
+        return tuple(goal_of(row) for row in session.goals.order_by("position"))
+
     return Snapshot(
         items=tuple(replace(item, pinned=True) if item.seq in pins else item for item in items),
         tokens=tuple(meter.of(item.sizes) for item in items),
@@ -79,9 +86,17 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
         ghosts=base.version.hidden,
         pinned=pins,
         log=log,
+        goals=goals,
         agent=session.agent,
         cwd=session.cwd,
     )
+
+
+def goal_of(row: models.Goal) -> Goal:
+    """A stored node of a session's goal tree as a value."""
+    status = GoalStatus(row.status)
+    spans = {"first_seq": row.first_seq, "last_seq": row.last_seq}
+    return Goal(row.path, row.text, status, parent=row.parent, note=row.note, inferred=row.inferred, **spans)
 
 
 def budget_of(session: Session) -> Budget:

@@ -11,7 +11,7 @@ from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One settable parameter, as pages and the command line show it. `kind`: tokens, count, share, flag, choice.
+    """One settable parameter, as pages and the command line show it. `kind`: tokens, count, share, flag, choice, text, ranges ("12-40,55").
 
     A default of None scales with the session: `auto` says how in words, the plan's facts say what was used. Leaving the value out, empty or
     "auto" chooses it.
@@ -76,6 +76,13 @@ def _value(param: Param, raw: Any) -> Any:
         if str(raw) not in param.choices:
             raise BadParam(f"{param.name}: {raw!r} is none of {', '.join(param.choices)}")
         return str(raw)
+    if param.kind == "text":
+        return " ".join(str(raw).split())
+    if param.kind == "ranges":
+        try:
+            return written_ranges(read_ranges(str(raw)))
+        except ValueError as error:
+            raise BadParam(f"{param.name}: {error}") from None
     try:
         value = float(raw) if param.kind == "share" else int(str(raw).replace(",", "").replace("_", ""))
     except ValueError:
@@ -85,3 +92,24 @@ def _value(param: Param, raw: Any) -> Any:
     if param.high is not None and value > param.high:
         raise BadParam(f"{param.name}: {value} is more than {param.high}")
     return value
+
+
+def read_ranges(text: str) -> tuple[tuple[int, int], ...]:
+    """The ranges in "12-40, 55", both ends included, as they are written; ValueError says what is none."""
+    found = []
+    for piece in text.replace("–", "-").split(","):
+        if not piece.strip():
+            continue
+        first, dash, last = (word.strip() for word in piece.partition("-"))
+        if not first.isdecimal() or (dash and not last.isdecimal()) or len(piece) > 24:
+            raise ValueError(f"{piece.strip()!r} is no range; write 12-40,55")
+        span = (int(first), int(last or first))
+        if span[0] > span[1]:
+            raise ValueError(f"{piece.strip()!r} ends before it begins")
+        found.append(span)
+    return tuple(found)
+
+
+def written_ranges(ranges: Sequence[tuple[int, int]]) -> str:
+    """Ranges as they are typed: "12-40,55"."""
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

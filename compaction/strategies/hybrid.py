@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compaction.blocks import Blocks, is_boundary
+from compaction.finishing import finished
 from compaction.folding import (
     LEAST_FOLD,
     Places,
@@ -24,23 +25,20 @@ from compaction.folding import (
     stays,
 )
 from compaction.masks import calls_of, maskable, placeholders
-from compaction.merge import file_inserts, made_at, merged, summary_insert
+from compaction.merge import made_at
 from compaction.plan import (
     Answer,
     Ask,
     Budget,
-    FilesAnswer,
     FilesAsk,
     Outcome,
     Plan,
     Snapshot,
     Status,
-    SummaryAnswer,
     SummaryAsk,
 )
 from compaction.strategies.base import Param
-from compaction.summary.template import faults
-from sessions.contexts import Insert, InsertKind, Item
+from sessions.contexts import InsertKind, Item
 from sessions.meters import by_id
 from sessions.ranges import Ranges
 
@@ -185,26 +183,7 @@ class Hybrid:
 
     def finish(self, plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outcome:
         """The full edits. An empty or shapeless summary gives no edits and the status that says so."""
-        if plan.status not in (Status.COMPLETED, Status.PRUNED_ONLY):
-            return Outcome(snapshot.edits, plan.status, plan.reason)
-        added: list[Insert] = []
-        warnings: list[str] = []
-        for answer in answers:
-            if isinstance(answer, SummaryAnswer):
-                wrong = faults(answer.text)
-                if wrong:
-                    empty = not answer.text.strip()
-                    status = Status.FAILED_EMPTY_SUMMARY if empty else Status.FAILED_BAD_TEMPLATE
-                    return Outcome(snapshot.edits, status, "; ".join(wrong))
-                added.append(summary_insert(plan, snapshot, answer))
-        for answer in answers:
-            if isinstance(answer, FilesAnswer):
-                added.extend(file_inserts(plan, answer))
-                if answer.left_out:
-                    path, reason = answer.left_out[0]
-                    more = f", and {len(answer.left_out) - 1} more" if len(answer.left_out) > 1 else ""
-                    warnings.append(f"not brought back: {path} ({reason}){more}")
-        return Outcome(merged(snapshot, plan, added), plan.status, plan.reason, tuple(warnings))
+        return finished(plan, snapshot, answers)
 
 
 STRATEGY = Hybrid()
@@ -291,9 +270,7 @@ def _fold(
     grouped = blocks_of(snapshot)
     kept = kept_blocks(snapshot)
     old = (
-        {n for n, item in enumerate(items) if is_summary(item) and grouped.of[n] not in kept}
-        if used.anchor
-        else set()
+        {n for n, item in enumerate(items) if is_summary(item) and grouped.of[n] not in kept} if used.anchor else set()
     )
     files = {n for n, item in enumerate(items) if item.kind is InsertKind.FILE}
     fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept)
