@@ -1,9 +1,23 @@
-"""Answers that need neither a model nor a disk: the extractive summary, and files from the transcript."""
+"""Answers that need neither a model nor a disk: the extractive summary; files, skills, plan and goals from the transcript."""
 
 from __future__ import annotations
 
 from compaction.files import answer_files
-from compaction.plan import Answer, Ask, Count, FilesAsk, Snapshot, SummaryAnswer, SummaryAsk
+from compaction.plan import (
+    Answer,
+    Ask,
+    Count,
+    FilesAsk,
+    GoalsAsk,
+    PlanAsk,
+    SkillsAsk,
+    Snapshot,
+    SummaryAnswer,
+    SummaryAsk,
+)
+from compaction.reinject.goals import answer_goals
+from compaction.reinject.plans import answer_plan
+from compaction.reinject.skills import answer_skills
 from compaction.summary.extractive import summarise
 from compaction.summary.items import terms
 from compaction.summary.survey import Survey, survey
@@ -11,9 +25,17 @@ from compaction.summary.survey import Survey, survey
 
 def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | None = None) -> Answer:
     """The answer to `ask`, deterministic. `surveyed`: the survey of the snapshot's items, where the caller has it already."""
-    if isinstance(ask, FilesAsk):
-        return answer_files(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
-    return _summary(ask, snapshot, count, surveyed)
+    match ask:
+        case SummaryAsk():
+            return _summary(ask, snapshot, count, surveyed)
+        case FilesAsk():
+            return answer_files(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
+        case SkillsAsk():
+            return answer_skills(ask, snapshot.log() or snapshot.items, count)
+        case PlanAsk():
+            return answer_plan(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
+        case GoalsAsk():
+            return answer_goals(ask, snapshot.goals(), count)
 
 
 def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey | None) -> SummaryAnswer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compaction.merge import file_inserts, fold_inserts, merged, summary_insert
-from compaction.plan import Answer, FilesAnswer, Outcome, Plan, Snapshot, Status, SummaryAnswer, SummaryAsk
+from compaction.merge import file_inserts, fold_inserts, given_inserts, merged, summary_insert
+from compaction.plan import Answer, FilesAnswer, GivenAnswer, Outcome, Plan, Snapshot, Status, SummaryAnswer, SummaryAsk
 from compaction.summary.shapes import NINE, faults
 from sessions.contexts import Insert
 
@@ -28,8 +28,9 @@ def finished(plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outco
     added.extend(plan.inserts)
     warnings: list[str] = []
     for answer in answers:
-        if isinstance(answer, FilesAnswer):
-            added.extend(file_inserts(plan, answer))
+        if isinstance(answer, FilesAnswer | GivenAnswer):
+            again = file_inserts(plan, answer) if isinstance(answer, FilesAnswer) else given_inserts(plan, answer)
+            added.extend(again)
             if answer.left_out:
                 path, reason = answer.left_out[0]
                 more = f", and {len(answer.left_out) - 1} more" if len(answer.left_out) > 1 else ""

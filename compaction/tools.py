@@ -49,7 +49,7 @@ _NAMES: dict[ToolKind, str] = {
         "todowrite todoread update_plan taskcreate taskupdate tasklist taskget exitplanmode enterplanmode exit_plan_mode "
         "enter_plan_mode create_goal update_goal get_goal write_todos todo todos plan save_memory"
     ),
-    ToolKind.SKILL: "skill activate_skill",
+    ToolKind.SKILL: "skill activate_skill loadskill load_skill",
     ToolKind.ASK: "askuserquestion ask_user ask_question request_user_input question",
     ToolKind.AGENT: "task agent spawn_agent delegate wait_agent wait send_input send_message close_agent subagent explore",
 }
