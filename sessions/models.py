@@ -40,7 +40,9 @@ class Source(models.Model):
     consumed = models.BigIntegerField(
         default=0, help_text="bytes of whole records read; what is behind may still be half written"
     )
-    digest = models.BinaryField(null=True, help_text="SHA-256 of the whole file")
+    digest = models.BinaryField(null=True, help_text="SHA-256 of the first `digested` bytes")
+    digested = models.BigIntegerField(null=True, help_text="NULL: all of them; what was appended since is not in it")
+    identity = models.TextField(null=True, help_text="device and number of the file it was last read from")
     modified_at = models.DateTimeField(null=True)
     state = models.JSONField(null=True, help_text="where reading goes on: of the reader and of the assembly")
     taken_at = models.DateTimeField(db_default=Now())
