@@ -6,6 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from compaction.models_calls import ModelCall
+from compaction.models_hooks import Hook, HookResult
+from compaction.models_rules import Rule, RuleLook
+
+__all__ = ["Hook", "HookResult", "ModelCall", "Rule", "RuleLook", "Run"]
+
 
 class Run(models.Model):
     """One row from queued to its end. At most one of a session is live at a time; only `completed` moved the head."""
@@ -28,6 +34,13 @@ class Run(models.Model):
     strategy = models.TextField(help_text="id:version")
     params = models.JSONField(default=dict)
     summariser = models.TextField(default="extractive")
+    model = models.TextField(null=True, help_text="provider:name, where a model writes the summary")
+    critique = models.BooleanField(default=False, help_text="the model looks over what it wrote")
+    extractive_allowed = models.BooleanField(
+        default=False, help_text="where no model can be had, the extractive summary may stand in"
+    )
+    trigger = models.TextField(default="manual", help_text="manual or automatic")
+    rule = models.ForeignKey(Rule, models.DB_SET_NULL, null=True, related_name="+")
     instructions = models.TextField(default="")
     edited_summary = models.TextField(null=True)
     pins = models.JSONField(default=list)
