@@ -246,6 +246,14 @@ class Goal(models.Model):
     inferred = models.BooleanField(default=False)
     entries_count = models.IntegerField(default=0)
     tokens = models.IntegerField(default=0, help_text="o200k tokens of its sent entries")
+    figures = models.JSONField(default=dict, help_text="what its own entries came to (`tallies.Tally.figures`)")
+    spans = RangesField(default=Ranges, help_text="its own entries")
+    closed_seq = models.IntegerField(null=True, help_text="the entry that completed, abandoned or dropped it")
+    was = models.TextField(null=True, help_text="its first wording, where it was reworded")
+    marked = models.TextField(null=True, help_text="the status that a person or a program gave it here, over its own")
+    mark_note = models.TextField(null=True)
+    added = models.BooleanField(default=False, help_text="it was added here")
+    kind = models.TextField(default="goal", help_text="goal; exploration (a question) and its branches")
 
 
 class Version(models.Model):
@@ -422,3 +430,6 @@ class Watcher(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "host"], name="watcher_host")]
+
+
+from sessions import models_goals as models_goals  # noqa: E402, PLC0414 -- its rows point to these
