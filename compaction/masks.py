@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from compaction.plan import Snapshot
+from compaction.plan import Budget, Snapshot
 from compaction.tools import PROTECTED, Call, error_lines, one_line, output_of, understand
 from sessions.contexts import Item
 from sessions.entries import Part, PartKind
@@ -84,12 +84,37 @@ def masked_parts(item: Item, text: str) -> tuple[Part, ...]:
     return tuple(out)
 
 
-def placeholders(item: Item, calls: Mapping[str, Call]) -> str:
-    """The lines for all results of an item, in order."""
+LEAST_RESULT = 60  # tokens: a result of less is left as it is, its line would hardly be shorter
+LEAST_SAVED = 40
+
+
+def masks_at(
+    snapshot: Snapshot, budget: Budget, positions: Sequence[int], reasons: Mapping[int, str] | None = None
+) -> tuple[dict[int, str], dict[int, int]]:
+    """Placeholders by seq for the results at `positions`, where they are worth it, and the tokens left at each position masked.
+
+    `reasons`: by position, what the line says besides.
+    """
+    calls = calls_of(snapshot)
+    texts = [placeholders(snapshot.items[n], calls, (reasons or {}).get(n, "")) for n in positions]
+    masks: dict[int, str] = {}
+    left: dict[int, int] = {}
+    for n, text, cost in zip(positions, texts, budget.count(texts), strict=True):
+        seq = snapshot.items[n].seq
+        if seq is not None and snapshot.tokens[n] - cost >= LEAST_SAVED:
+            masks[seq] = text
+            left[n] = cost
+    return dict(sorted(masks.items())), left
+
+
+def placeholders(item: Item, calls: Mapping[str, Call], reason: str = "") -> str:
+    """The lines for all results of an item, in order. `reason`: why it may go, in a few words."""
     media = sum(part.kind is PartKind.MEDIA for part in item.parts)
     lines = [placeholder(p, calls.get(p.call_id or "")) for p in item.parts if p.kind is PartKind.TOOL_RESULT]
     if media and lines and lines[-1].endswith("]"):
         lines[-1] = (
             f"{lines[-1][:-1]}; {media} image{'s' if media > 1 else ''} or document{'s' if media > 1 else ''} left out]"
         )
+    if reason:
+        lines = [f"{line[:-1]}; {reason}]" if line.endswith("]") else line for line in lines]
     return "\n".join(lines)

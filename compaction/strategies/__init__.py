@@ -12,6 +12,8 @@ ENTRY_POINTS = "palimpsest.strategies"
 
 BUILT_IN = {
     "hybrid": "compaction.strategies.hybrid:STRATEGY",
+    "mask": "compaction.strategies.mask:STRATEGY",
+    "dedupe": "compaction.strategies.dedupe:STRATEGY",
 }
 
 RECOMMENDED = "hybrid"

@@ -24,7 +24,7 @@ from compaction.folding import (
     spans,
     stays,
 )
-from compaction.masks import calls_of, maskable, placeholders
+from compaction.masks import LEAST_RESULT, calls_of, maskable, masks_at
 from compaction.merge import made_at
 from compaction.plan import (
     Answer,
@@ -239,23 +239,15 @@ def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, s
         protected = output < used.protect
         if not item.masked:
             output += tokens[n]
-        if (
-            not in_newest
-            and not protected
-            and tokens[n] > 60
-            and item.seq not in snapshot.pinned
-            and maskable(item, calls)
-        ):
+        if in_newest or protected or tokens[n] <= LEAST_RESULT or item.seq in snapshot.pinned:
+            continue
+        if maskable(item, calls):
             candidates.append(n)
-    texts = [placeholders(items[n], calls) for n in candidates]
+    masks, left = masks_at(snapshot, budget, candidates)
     after = list(tokens)
-    masks: dict[int, str] = {}
-    for n, text, cost in zip(candidates, texts, budget.count(texts), strict=True):
-        seq = items[n].seq
-        if seq is not None and tokens[n] - cost >= 40:
-            masks[seq] = text
-            after[n] = cost
-    return dict(sorted(masks.items())), after
+    for n, cost in left.items():
+        after[n] = cost
+    return masks, after
 
 
 def _fold(
