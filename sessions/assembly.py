@@ -130,9 +130,10 @@ class Assembly:
             self.goals.request(entry.text, seq)
         turn = self.turn or None
         if entry.goals is not None:
-            self.goals.apply(entry.goals, seq)
-        goal = self.goals.at(seq)
+            self.goals.apply(entry.goals, seq, entry.lane)
+        goal = self.goals.at(seq, entry.lane)
         step = self._count(entry, seq, turn, copied=copied)
+        self.goals.count(goal, seq, entry, step)
         return Placed(
             seq,
             entry,

@@ -19,11 +19,13 @@ _NATURES: dict[str, str] = {
     "read": "read", "read_file": "read", "read_many_files": "read", "view_image": "read", "notebookread": "read", "cat": "read",
     "edit": "edit", "multiedit": "edit", "replace": "edit", "notebookedit": "edit", "apply_patch": "edit", "str_replace": "edit", "patch": "edit",
     "write": "write", "write_file": "write", "create_file": "write",
-    "grep": "search", "glob": "search", "ls": "search", "list": "search", "list_directory": "search", "search_file_content": "search",
-    "grep_files": "search", "list_dir": "search", "toolsearch": "search",
+    "grep": "search", "glob": "search", "ls": "list", "list": "list", "list_directory": "list", "search_file_content": "search",
+    "grep_files": "search", "list_dir": "list", "toolsearch": "search", "ripgrep": "search", "codesearch": "search",
     "webfetch": "web", "websearch": "web", "web_search": "web", "web_fetch": "web", "google_web_search": "web", "web_search_call": "web",
     "todowrite": "plan", "update_plan": "plan", "taskcreate": "plan", "taskupdate": "plan", "tasklist": "plan", "write_todos": "plan",
-    "task": "delegate", "agent": "delegate", "spawn_agent": "delegate", "delegate": "delegate",
+    "task": "delegate", "agent": "delegate", "spawn_agent": "delegate", "delegate": "delegate", "invoke_agent": "delegate",
+    "delegate_to_agent": "delegate", "askuserquestion": "question", "ask_user": "question", "request_user_input": "question",
+    "question": "question", "exitplanmode": "question", "exit_plan_mode": "question",
     "skill": "skill",
 }  # fmt: skip
 _NAMES = {
@@ -38,6 +40,7 @@ _ARGUMENTS = (
     "command", "cmd", "file_path", "filePath", "pattern", "query", "path", "absolute_path", "notebook_path", "url", "chars", "description", "subject", "skill",
     "prompt", "name", "taskId", "session_id",
 )  # fmt: skip
+_FILES = ("file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _SHELL_WRAPPERS = ("bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh")
 _ONE_STRING = re.compile(r'"({})"\s*:\s*"((?:[^"\\]|\\.)*)'.format("|".join(_ARGUMENTS)))
@@ -47,23 +50,44 @@ LONGEST = 240  # characters of a main argument
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`nature`: shell, read, edit, write, search, web, plan, delegate, skill, other. `given`: its arguments, {} where they are no object."""
+    """`nature`: shell, read, edit, write, search, list, web, plan, delegate, question, skill, other.
+
+    `given`: its arguments, {} where they are no object. `server`: of a tool that an MCP server gives; "" for the agent's own.
+    """
 
     nature: str
     name: str
     argument: str
     given: Mapping[str, Any] = field(default_factory=dict)
+    server: str = ""
+
+
+def nature_of(tool: str | None) -> str:
+    """The nature of a tool by its name alone."""
+    return "other" if (tool or "").startswith("mcp__") else _NATURES.get((tool or "").casefold(), "other")
+
+
+def files_of(call: Call, text: str) -> list[str]:
+    """The files that a call writes, as it names them; `text` as for `call_of`. Empty for calls that write none."""
+    if call.nature not in ("edit", "write"):
+        return []
+    patch = patch_of(call.given, text)
+    if patch is not None:
+        return [path.strip() for path in _PATCHED.findall(patch)]
+    named = (call.given.get(name) for name in _FILES)
+    return [path for path in named if isinstance(path, str) and path.strip()][:1]
 
 
 def call_of(tool: str | None, text: str) -> Call:
     """Read a call. `text`: its arguments as JSON text, perhaps cut off; or plain text (a patch)."""
     bare = (tool or "").rsplit("__", 1)[-1].rsplit(".", 1)[-1] if (tool or "").startswith("mcp__") else tool or ""
-    nature = "other" if (tool or "").startswith("mcp__") else _NATURES.get(bare.casefold(), "other")
+    nature = nature_of(tool)
     name = _NAMES.get(bare.casefold(), bare or "Tool")
     given = _object(text)
     if nature == "edit" and (patch := patch_of(given, text)) is not None:
         return Call(nature, name, ", ".join(_PATCHED.findall(patch))[:LONGEST], given)
-    return Call(nature, name, _main(given, text), given)
+    server = (tool or "").split("__")[1] if (tool or "").startswith("mcp__") and (tool or "").count("__") > 1 else ""
+    return Call(nature, name, _main(given, text), given, server)
 
 
 def patch_of(given: Mapping[str, Any], text: str) -> str | None:

@@ -171,7 +171,8 @@ class GoalStatus(StrEnum):
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
-    ABANDONED = "abandoned"
+    ABANDONED = "abandoned"  # somebody said so
+    DROPPED = "dropped"  # nobody did: it was open and is gone from the list
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,39 @@
-"""A session's goal tree, followed through the changes its agent's plan tools made.
+"""A session's goal tree, followed through the changes its agent's plan tools made, with a tally of what belongs to each goal.
 
-Lists that are rewritten whole are followed by identity: the agent's key, else the exact text, else the most similar text left over,
-so that a reworded item stays itself. An open item that vanishes from a rewritten list is abandoned with that as its reason. Where
-an agent keeps no plan, each request of the person is a goal of its own, marked inferred.
+Lists that are rewritten whole are followed by identity (`matching`): the agent's key, else the exact text, else a text with small
+edits, so that a reworded item stays itself. An open item that vanishes from a rewritten list is dropped; one that comes back is itself
+again. Where an agent keeps no plan, each request of the person is a goal of its own (path "r1", "r2", …), marked inferred. An inline
+sub-agent keeps its own list: its items stand under the goal that was in progress when it first stated one.
+
+Bad input has named fallbacks: a parent that is not there (or is the item itself) leaves the item at the top; a path that is taken is
+counted on; of several goals in progress the one that began last holds, and of a goal and one under it the one under it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from typing import Any
 
-from sessions.entries import GoalChange, GoalItem, GoalStatus
+from sessions.entries import Entry, GoalChange, GoalItem, GoalStatus
+from sessions.matching import folded, matched
+from sessions.tallies import Clerk, Tally
 
-_SIMILAR = 0.6  # ratio above which two texts name one goal; below it a rewritten list dropped one and added another
-_COMPARED = 200  # items beyond which similarity is not tried: the list is then matched by key and exact text alone
+OPEN = (GoalStatus.PENDING, GoalStatus.IN_PROGRESS)
+ADDED = (
+    90_000  # position from which goals stand that a person or a program added here ("+1"): behind those of the agent
+)
+_LANES = 64  # inline sub-agents whose goal in progress is remembered
 
 
 @dataclass(slots=True)
 class Goal:
-    """One node. `first_seq` and `last_seq` span the entries at which it was stated or in progress."""
+    """One node. `first_seq` and `last_seq` span the entries at which it was stated or in progress.
+
+    `closed_seq`: the entry that completed, abandoned or dropped it. `listed`: it stands in the list as last rewritten. `was`: its first
+    wording, where it was reworded. `lane`: of an inline sub-agent's list.
+    """
 
     path: str
     text: str
@@ -32,80 +44,106 @@ class Goal:
     first_seq: int = 0
     last_seq: int = 0
     inferred: bool = False
+    closed_seq: int | None = None
+    listed: bool = False
+    was: str | None = None
+    lane: str = ""
+    tally: Tally = field(default_factory=Tally)
 
     def to_json(self) -> list[Any]:
         return [
-            self.path,
-            self.text,
-            self.status.value,
-            self.key,
-            self.parent,
-            self.note,
-            self.first_seq,
-            self.last_seq,
-            self.inferred,
-        ]
+            self.path, self.text, self.status.value, self.key, self.parent, self.note, self.first_seq, self.last_seq, self.inferred,
+            self.closed_seq, self.listed, self.was, self.lane, self.tally.to_json(),
+        ]  # fmt: skip
 
     @classmethod
     def from_json(cls, raw: Sequence[Any]) -> Goal:
-        path, text, status, key, parent, note, first, last, inferred = raw
-        return cls(path, text, GoalStatus(status), key, parent, note, first, last, inferred)
+        path, text, status, *rest = raw
+        if len(rest) > 10:
+            rest[10] = Tally.from_json(rest[10])
+        return cls(path, text, GoalStatus(status), *rest)
 
 
 @dataclass(slots=True)
 class GoalTracker:
-    """Folds goal changes, in order of entries. `current` is the path of the goal in progress, or None.
+    """Folds goal changes, in order of entries. `current` is the path of the goal in progress, or None; `lanes` those of inline sub-agents.
 
     Of the inferred goals only the last can still change, so the state holds `requests`, their number, and that one. `changed` are the
-    paths whose goals are new or differ since the last `take_changed`.
+    paths whose goals are new or differ since the last `take_changed`. `planned_at`: the entry at which the first plan was stated.
     """
 
     goals: list[Goal] = field(default_factory=list)
     inferred: list[Goal] = field(default_factory=list)
     requests: int = 0
     current: str | None = None
+    lanes: dict[str, str | None] = field(default_factory=dict)
+    clerk: Clerk = field(default_factory=Clerk)
     changed: set[str] = field(default_factory=set)
+    _paths: dict[str, Goal] = field(init=False, repr=False, compare=False)
+    _keys: dict[tuple[str, str], Goal] = field(init=False, repr=False, compare=False)
+    _texts: dict[tuple[str, str], list[Goal]] = field(init=False, repr=False, compare=False)
+    _listed: dict[str, dict[str, Goal]] = field(init=False, repr=False, compare=False)
+    _active: dict[str, dict[str, Goal]] = field(init=False, repr=False, compare=False)
+    _taken: dict[str | None, int] = field(init=False, repr=False, compare=False)
 
-    def apply(self, change: GoalChange, seq: int) -> None:
+    def __post_init__(self) -> None:
+        self._paths, self._keys, self._texts, self._listed, self._active, self._taken = {}, {}, {}, {}, {}, {}
+        for goal in self.goals:
+            self._enter(goal)
+
+    def apply(self, change: GoalChange, seq: int, lane: str = "") -> None:
         """Take in one change made by entry `seq`."""
+        begun: list[Goal] = []
         if change.whole:
-            self._rewrite(change.items, seq)
+            self._rewrite(change.items, seq, lane, begun)
         else:
             for item in change.items:
-                known = next((goal for goal in self.goals if item.key is not None and goal.key == item.key), None)
-                if known is None and item.key is None:
-                    known = self._same_text(item, self.goals)
-                if known is None:
-                    if item.text:
-                        self._add(item, seq)
-                else:
-                    self._update(known, item, seq)
+                known = self._keys.get((lane, item.key)) if item.key is not None else self._by_text(item, lane)
+                if known is not None:
+                    self._update(known, item, seq, begun)
+                elif item.text:
+                    self._add(item, seq, lane, begun)
         if change.focus is None:
-            self._refocus(seq)
+            self._refocus(seq, lane, begun)
         else:
-            self._focus(change.focus, seq)
+            self._focus(change.focus, seq, lane)
 
     def request(self, text: str, seq: int) -> None:
         """A person's message opened a turn at entry `seq`: an inferred goal, shown only where the agent keeps no plan."""
         if self.inferred and self.inferred[-1].status is GoalStatus.IN_PROGRESS:
             self.inferred[-1].status = GoalStatus.COMPLETED
+            self.inferred[-1].closed_seq = seq
             self.changed.add(self.inferred[-1].path)
         title = re.sub(r"\s+", " ", text[:2000]).strip()[:200] or "(no text)"
         self.requests += 1
         self.inferred.append(
-            Goal(str(self.requests), title, GoalStatus.IN_PROGRESS, first_seq=seq, last_seq=seq, inferred=True)
+            Goal(f"r{self.requests}", title, GoalStatus.IN_PROGRESS, first_seq=seq, last_seq=seq, inferred=True)
         )
-        self.changed.add(str(self.requests))
+        self.changed.add(f"r{self.requests}")
 
-    def at(self, seq: int) -> str | None:
+    def at(self, seq: int, lane: str = "") -> str | None:
         """The goal to which an entry that arrives now belongs; called for every entry in order."""
         if self.goals:
-            return self.current
+            return (self.lanes.get(lane) if lane else None) or self.current
         if self.inferred:
             self.inferred[-1].last_seq = seq
             self.changed.add(self.inferred[-1].path)
             return self.inferred[-1].path
         return None
+
+    def count(self, path: str | None, seq: int, entry: Entry, step: int | None) -> None:
+        """Count an entry in the tally of the goal it belongs to."""
+        goal = self._of(path)
+        if goal is not None:
+            goal.tally.add(seq, entry, step)
+            goal.last_seq = max(goal.last_seq, seq)
+            self.changed.add(goal.path)
+        self.clerk.calls(entry, path, goal.tally if goal is not None else None)
+        for failed in self.clerk.failures(entry):
+            tested = self._of(failed)
+            if tested is not None:
+                tested.tally.failed += 1
+                self.changed.add(tested.path)
 
     def take_changed(self) -> list[Goal]:
         """The goals to write; none is given again unless it changes again. Inferred ones are given only while no plan is kept."""
@@ -120,9 +158,11 @@ class GoalTracker:
     def to_json(self) -> dict[str, Any]:
         return {
             "goals": [goal.to_json() for goal in self.goals],
-            "inferred": [goal.to_json() for goal in self.inferred[-1:]],
+            "inferred": [goal.to_json() for goal in self.inferred[-1:]] if not self.goals else [],
             "requests": self.requests,
             "current": self.current,
+            "lanes": self.lanes,
+            "tests": self.clerk.waiting,
         }
 
     @classmethod
@@ -132,120 +172,166 @@ class GoalTracker:
             [Goal.from_json(goal) for goal in raw.get("inferred", [])],
             raw.get("requests", 0),
             raw.get("current"),
+            dict(raw.get("lanes", {})),
+            Clerk(dict(raw.get("tests", {}))),
         )
 
-    def _rewrite(self, items: Sequence[GoalItem], seq: int) -> None:
-        if not self.goals and items:
-            self.changed = set()  # of the inferred goals: a plan takes their place
-        left = [goal for goal in self.goals if goal.status is not GoalStatus.ABANDONED]
-        pairs: list[tuple[GoalItem, Goal | None]] = []
-        unmatched: list[int] = []
+    def _of(self, path: str | None) -> Goal | None:
+        if path is None:
+            return None
+        if self.goals:
+            return self._paths.get(path)
+        return self.inferred[-1] if self.inferred and self.inferred[-1].path == path else None
+
+    def _rewrite(self, items: Sequence[GoalItem], seq: int, lane: str, begun: list[Goal]) -> None:
+        left = dict(self._listed.get(lane, {}))
+        pairs: list[Goal | None] = []
+        claimed: set[str] = set()
         for item in items:
-            known = self._same_key(item, left) or self._same_text(item, left)
+            known = self._keys.get((lane, item.key)) if item.key is not None else None
+            if known is None or known.path in claimed:
+                known = self._listed_text(item, lane, left, claimed)
             if known is not None:
-                left.remove(known)
-            else:
-                unmatched.append(len(pairs))
-            pairs.append((item, known))
-        if len(items) <= _COMPARED and len(left) <= _COMPARED:
-            for n in unmatched:
-                near = self._similar(pairs[n][0], left)
-                if near is not None:
-                    left.remove(near)
-                    pairs[n] = (pairs[n][0], near)
-        for item, known in pairs:
-            if known is None:
-                self._add(item, seq)
-            else:
-                self._update(known, item, seq)
-        for goal in left:
-            if goal.status in (GoalStatus.PENDING, GoalStatus.IN_PROGRESS):
-                goal.status = GoalStatus.ABANDONED
-                goal.note = goal.note or "dropped from the list"
+                left.pop(known.path, None)
+                claimed.add(known.path)
+            pairs.append(known)
+        missing = [n for n, known in enumerate(pairs) if known is None]
+        for n, goal in matched([(n, items[n].text) for n in missing], [(goal, goal.text) for goal in left.values()]):
+            pairs[n] = goal
+            del left[goal.path]
+        self._listed[lane] = {}
+        for item, known in zip(items, pairs, strict=True):
+            if known is not None:
+                self._update(known, item, seq, begun)
+            goal = known or self._add(item, seq, lane, begun)
+            goal.listed = True
+            self._listed[lane][goal.path] = goal
+        for goal in left.values():
+            goal.listed = False
+            self.changed.add(goal.path)
+            if goal.status in OPEN:
+                self._mark(goal, GoalStatus.DROPPED, seq)
                 goal.last_seq = seq
-                self.changed.add(goal.path)
 
-    def _add(self, item: GoalItem, seq: int) -> None:
-        parent = next(
-            (goal for goal in self.goals if item.parent_key is not None and goal.key == item.parent_key), None
-        )
-        prefix = f"{parent.path}." if parent else ""
-        taken = sum(1 for goal in self.goals if goal.parent == (parent.path if parent else None))
-        path = f"{prefix}{taken + 1}"
-        if item.path is not None and all(goal.path != item.path for goal in self.goals):
-            path = item.path
+    def _listed_text(self, item: GoalItem, lane: str, left: dict[str, Goal], claimed: set[str]) -> Goal | None:
+        """Of the goals with this text one that the list still has; else one that was dropped and comes back."""
+        same = self._texts.get((lane, folded(item.text)), ())
+        standing = [goal for goal in same if goal.path in left]
+        if standing:
+            return next((goal for goal in standing if goal.status in OPEN), standing[0])
+        return next((goal for goal in same if goal.status is GoalStatus.DROPPED and goal.path not in claimed), None)
+
+    def _by_text(self, item: GoalItem, lane: str) -> Goal | None:
+        return next(iter(self._texts.get((lane, folded(item.text)), ())), None)
+
+    def _add(self, item: GoalItem, seq: int, lane: str, begun: list[Goal]) -> Goal:
+        if not self.goals:
+            self.changed = set()  # of the inferred goals: a plan takes their place
+        parent = self._keys.get((lane, item.parent_key)) if item.parent_key is not None else None
+        if parent is None and lane:
+            parent = self._paths.get(self.lanes.setdefault(lane, self.current) or "")
+            if parent is not None and parent.lane == lane:
+                parent = self._paths.get(parent.parent or "")
+        above = parent.path if parent else None
+        path = item.path
+        if path is None or path in self._paths:
+            path = self._free(above)
+        closed = None if item.status in OPEN else seq
+        goal = Goal(path, item.text, item.status, item.key, above, item.note, seq, seq, False, closed, lane=lane)
+        self.goals.append(goal)
+        self._enter(goal)
         self.changed.add(path)
-        self.goals.append(
-            Goal(
-                path=path,
-                text=item.text,
-                status=item.status,
-                key=item.key,
-                parent=parent.path if parent else None,
-                note=item.note,
-                first_seq=seq,
-                last_seq=seq,
-            )
-        )
+        if item.status is GoalStatus.IN_PROGRESS:
+            begun.append(goal)
+        return goal
 
-    def _update(self, goal: Goal, item: GoalItem, seq: int) -> None:
+    def _free(self, above: str | None) -> str:
+        number = self._taken.get(above, 0)
+        while True:
+            number += 1
+            path = f"{above}.{number}" if above else str(number)
+            if path not in self._paths:
+                self._taken[above] = number
+                return path
+
+    def _enter(self, goal: Goal) -> None:
+        self._paths[goal.path] = goal
+        if goal.key is not None:
+            self._keys[goal.lane, goal.key] = goal
+        self._texts.setdefault((goal.lane, folded(goal.text)), []).append(goal)
+        if goal.listed:
+            self._listed.setdefault(goal.lane, {})[goal.path] = goal
+        if goal.status is GoalStatus.IN_PROGRESS:
+            self._active.setdefault(goal.lane, {})[goal.path] = goal
+
+    def _update(self, goal: Goal, item: GoalItem, seq: int, begun: list[Goal]) -> None:
         self.changed.add(goal.path)
+        if item.status is GoalStatus.IN_PROGRESS and goal.status is not GoalStatus.IN_PROGRESS:
+            begun.append(goal)
         if item.status is not goal.status or (item.text and item.text != goal.text):
             goal.last_seq = seq
-        goal.text = item.text or goal.text
-        goal.status = item.status
-        goal.key = item.key or goal.key
+        if item.text and item.text != goal.text:
+            worded = (goal.lane, folded(goal.text))
+            self._texts[worded] = [other for other in self._texts[worded] if other is not goal]
+            goal.was = goal.was or goal.text
+            goal.text = item.text
+            self._texts.setdefault((goal.lane, folded(goal.text)), []).append(goal)
+        if item.key is not None and item.key != goal.key:
+            goal.key = item.key
+            self._keys[goal.lane, item.key] = goal
+        self._mark(goal, item.status, seq)
         goal.note = item.note or goal.note
 
-    def _focus(self, key: str, seq: int) -> None:
-        goal = next((goal for goal in self.goals if key and goal.key == key), None)
-        self.current = goal.path if goal is not None else None
+    def _mark(self, goal: Goal, status: GoalStatus, seq: int) -> None:
+        if status is not goal.status:
+            goal.closed_seq = None if status in OPEN else seq
+        goal.status = status
+        active = self._active.setdefault(goal.lane, {})
+        if status is GoalStatus.IN_PROGRESS:
+            active[goal.path] = goal
+        else:
+            active.pop(goal.path, None)
+
+    def _focus(self, key: str, seq: int, lane: str) -> None:
+        goal = self._keys.get((lane, key)) if key else None
+        self._turn_to(goal, lane)
         if goal is not None:
             goal.last_seq = seq
             self.changed.add(goal.path)
 
-    def _refocus(self, seq: int) -> None:
-        active = [goal for goal in self.goals if goal.status is GoalStatus.IN_PROGRESS]
-        for goal in active:
+    def _refocus(self, seq: int, lane: str, begun: Sequence[Goal]) -> None:
+        """Of the goals in progress the one that began with this change, else the one that was it, else the last; the deepest of a line."""
+        active = self._active.get(lane, {})
+        for goal in active.values():
             goal.last_seq = seq
             self.changed.add(goal.path)
-        if active:
-            self.current = active[-1].path
-        elif self.current is not None:
-            self.current = None
+        above = {goal.parent for goal in active.values()}
+        leaves = [goal for goal in active.values() if goal.path not in above]
+        new = [goal for goal in begun if goal.path in active and goal.path not in above]
+        now = self._paths.get((self.lanes.get(lane) if lane else self.current) or "")
+        if new:
+            self._turn_to(new[-1], lane)
+        elif now is None or now not in leaves:
+            self._turn_to(leaves[-1] if leaves else None, lane)
 
-    @staticmethod
-    def _same_key(item: GoalItem, goals: Iterable[Goal]) -> Goal | None:
-        if item.key is None:
-            return None
-        return next((goal for goal in goals if goal.key == item.key), None)
-
-    @staticmethod
-    def _same_text(item: GoalItem, goals: Iterable[Goal]) -> Goal | None:
-        wanted = _folded(item.text)
-        return next((goal for goal in goals if _folded(goal.text) == wanted), None)
-
-    @staticmethod
-    def _similar(item: GoalItem, goals: Iterable[Goal]) -> Goal | None:
-        wanted = _folded(item.text)
-        best, score = None, _SIMILAR
-        for goal in goals:
-            matcher = SequenceMatcher(None, _folded(goal.text), wanted, autojunk=False)
-            if matcher.real_quick_ratio() > score and matcher.quick_ratio() > score:
-                ratio = matcher.ratio()
-                if ratio > score:
-                    best, score = goal, ratio
-        return best
+    def _turn_to(self, goal: Goal | None, lane: str) -> None:
+        if not lane:
+            self.current = goal.path if goal is not None else None
+            return
+        self.lanes.pop(lane, None)
+        self.lanes[lane] = goal.path if goal is not None else self.current
+        while len(self.lanes) > _LANES:
+            del self.lanes[next(iter(self.lanes))]
 
 
 def path_key(path: str) -> tuple[tuple[int, str], ...]:
-    """Sorts "1.10" after "1.2", and "2'" after "2"."""
+    """Sorts "1.10" after "1.2", "2'" after "2", "r10" after "r2", and goals that were added here ("+1") behind the agent's."""
     out: list[tuple[int, str]] = []
     for piece in path.split("."):
-        digits = re.match(r"\d+", piece)
-        out.append((int(digits.group()) if digits else 0, piece[digits.end() :] if digits else piece))
+        found = re.match(r"([+r]?)(\d{1,9})", piece)
+        if found is None:
+            out.append((0, piece))
+        else:
+            number = int(found[2]) + (ADDED if found[1] == "+" else 0)
+            out.append((number, piece[found.end() :]))
     return tuple(out)
-
-
-def _folded(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip().casefold()

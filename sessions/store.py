@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from django.db import connection
 from django.db.models import Max
+from psycopg.copy import QueuedLibpqWriter
 
 from sessions.adapters.base import Link, NativeVersion
 from sessions.assembly import Placed, Step
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Item, Replace, hidden_by
+from sessions.entries import Entry as EntryValue
 from sessions.entries import Kind, Role, SizeVector, Usage, digest_of
 from sessions.fields import to_multirange
 from sessions.goals import Goal, path_key
@@ -26,7 +29,7 @@ from sessions.ranges import Ranges
 
 PREVIEW = 4000  # characters of an entry's words that stand in its row
 
-_ENTRY_COLUMNS = (
+ENTRY_COLUMNS = (
     "session_id", "seq", "turn", "step", "goal", "kind", "role", "tool", "native_id", "native_parent", "response_id", "call_ids",
     "is_error", "sent", "opens_turn", "copied", "lane", "at", "text", "parts", "digest", "utf8", "utf16", "ascii", "images",
     "documents", "tokens", "cl100k", "chars", "json", "wide_tool", "source_id", "byte_offset", "byte_length", "link", "problem",
@@ -36,6 +39,8 @@ _STEP_FIELDS = (
     "turn", "first_seq", "last_seq", "response_id", "model", "at", "fresh", "cache_read", "cache_write", "output", "reasoning", "total",
     "window", "estimated", "copied",
 )  # fmt: skip
+
+STEP_COLUMNS = ("session_id", "n", *_STEP_FIELDS)
 
 ITEM_COLUMNS = (
     "seq", "role", "kind", "parts", "turn", "step", "goal", "at", "utf8", "utf16", "ascii", "images", "documents", "tokens",
@@ -54,6 +59,8 @@ def clean(text: str | None) -> str | None:
         return None
     if "\x00" in text:
         text = text.replace("\x00", "\u2400")
+    if text.isascii():  # known without a look at its characters
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -84,47 +91,65 @@ def clean_json(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Placed entries with what takes long to make of them and needs no database: their sizes, and their parts as they are kept."""
+
+    placed: Sequence[Placed]
+    sizes: Sequence[SizeVector]
+    parts: Sequence[bytes]
+
+
+def measure_entries(placed: Sequence[Placed]) -> Measured:
+    """Count and pack. Most of it is done outside the interpreter's lock, so that another thread may read on meanwhile."""
+    vectors = sizes([p.entry.parts if p.entry.sent else () for p in placed])
+    return Measured(placed, vectors, [pack(p.entry.parts) for p in placed])
+
+
 def copy_entries(session_id: Any, source_id: int, placed: Sequence[Placed]) -> None:
     """Write placed entries, with their sizes, by one COPY. Inside a transaction."""
     if not placed:
         return
-    vectors = sizes([p.entry.parts if p.entry.sent else () for p in placed])
-    _copy(
-        Entry._meta.db_table,
-        _ENTRY_COLUMNS,
-        (_entry_row(session_id, source_id, p, size) for p, size in zip(placed, vectors, strict=True)),
-    )
+    with copying(Entry._meta.db_table, ENTRY_COLUMNS) as write:
+        write_entries(write, session_id, source_id, measure_entries(placed))
 
 
-def _copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Rows by COPY; its errors are Django's own, as of any other statement."""
+@contextmanager
+def copying(table: str, columns: Sequence[str]) -> Iterator[Callable[[Sequence[Any]], None]]:
+    """A COPY into a table; what it gives takes a row. Until it ends the connection does nothing else. Errors are Django's own."""
     names = ", ".join(f'"{name}"' for name in columns)
-    with (
-        connection.cursor() as cursor,
-        connection.wrap_database_errors,
-        cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy,
-    ):
-        for row in rows:
-            copy.write_row(row)
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        # The rows go out from a thread of their own: the database works on them while the next are made.
+        writer = QueuedLibpqWriter(cursor.cursor)
+        with cursor.copy(f"COPY {table} ({names}) FROM STDIN", writer=writer) as copy:
+            yield copy.write_row
 
 
-def _entry_row(session_id: Any, source_id: int, p: Placed, size: SizeVector) -> tuple[Any, ...]:
-    entry = p.entry
-    link = None if entry.link is None else _json(entry.link)
-    return (
-        session_id, p.seq, p.turn, p.step, p.goal, entry.kind.value, entry.role and entry.role.value, clean(entry.tool),
-        clean(entry.native_id), clean(entry.native_parent), clean(entry.response_id),
-        _json(list(entry.call_ids)) if entry.call_ids else None, entry.is_error, entry.sent, entry.opens_turn, p.copied,
-        entry.lane, entry.at, clean(preview(p)), pack(entry.parts), p.digest, size.utf8, size.utf16, size.ascii, size.images,
-        size.documents, size.tokens, size.cl100k, size.chars, size.json, size.wide_tool, source_id, p.offset, p.length, link, clean(entry.problem),
-    )  # fmt: skip
+def write_entries(
+    write: Callable[[Sequence[Any]], None], session_id: Any, source_id: int, measured: Measured
+) -> None:
+    """Entries into a COPY of ENTRY_COLUMNS."""
+    session = str(session_id)
+    for p, size, parts in zip(measured.placed, measured.sizes, measured.parts, strict=True):
+        entry = p.entry
+        calls = p.call_ids
+        write((
+            session, p.seq, p.turn, p.step, p.goal, entry.kind.value, entry.role and entry.role.value, clean(entry.tool),
+            clean(entry.native_id), clean(entry.native_parent), clean(entry.response_id), _json(calls) if calls else None,
+            entry.is_error, entry.sent, entry.opens_turn, p.copied, entry.lane, None if entry.at is None else str(entry.at),
+            clean(preview(entry)), parts, p.digest, size.utf8, size.utf16, size.ascii, size.images, size.documents, size.tokens,
+            size.cl100k, size.chars, size.json, size.wide_tool, source_id, p.offset, p.length,
+            None if entry.link is None else _json(entry.link), clean(entry.problem),
+        ))  # fmt: skip
 
 
-def preview(p: Placed) -> str:
+def preview(entry: EntryValue) -> str:
     """The beginning of an entry's words."""
+    if len(entry.parts) == 1:
+        return entry.parts[0].text[:PREVIEW]
     pieces: list[str] = []
     room = PREVIEW
-    for part in p.entry.parts:
+    for part in entry.parts:
         if part.text and room > 0:
             pieces.append(part.text[:room])
             room -= len(part.text) + 1
@@ -132,6 +157,12 @@ def preview(p: Placed) -> str:
 
 
 def _json(value: Any) -> str:
+    try:
+        raw = orjson.dumps(value)
+        if b"\\u0000" not in raw:
+            return raw.decode()
+    except TypeError:  # a lone surrogate, or what no JSON is until it is cleaned
+        pass
     return orjson.dumps(clean_json(value)).decode()
 
 
@@ -165,49 +196,35 @@ def links_of(session_id: Any) -> list[Link]:
 
 
 def write_steps(session_id: Any, steps: Sequence[Step]) -> None:
-    """Write steps: new ones by COPY, the few that are known already in the place of what was known of them."""
+    """Write steps, in order: new ones by COPY, the few that are known already in the place of what was known of them."""
+    if not steps:
+        return
     newest = StepRow.objects.filter(session_id=session_id).aggregate(n=Max("n"))["n"] or 0
-    names = ("session_id", "n", *_STEP_FIELDS)
     fresh = [step for step in steps if step.n > newest]
     if fresh:
-        _copy(
-            StepRow._meta.db_table,
-            names,
-            ([getattr(row, name) for name in names] for row in _step_rows(session_id, fresh)),
-        )
-    known = _step_rows(session_id, [step for step in steps if step.n <= newest])
+        session = str(session_id)
+        with copying(StepRow._meta.db_table, STEP_COLUMNS) as write:
+            for step in fresh:
+                write((session, step.n, *_step_values(step)))
+    known = [
+        StepRow(session_id=session_id, n=step.n, **dict(zip(_STEP_FIELDS, _step_values(step), strict=True)))
+        for step in steps
+        if step.n <= newest
+    ]
     if known:
         StepRow.objects.bulk_create(
             known, batch_size=1000, update_conflicts=True, update_fields=_STEP_FIELDS, unique_fields=["session", "n"]
         )
 
 
-def _step_rows(session_id: Any, steps: Iterable[Step]) -> list[StepRow]:
-    rows = []
-    for step in steps:
-        usage = step.usage or Usage()
-        rows.append(
-            StepRow(
-                session_id=session_id,
-                n=step.n,
-                turn=step.turn,
-                first_seq=step.first_seq,
-                last_seq=step.last_seq,
-                response_id=clean(step.response_id),
-                model=clean(step.model),
-                at=step.at,
-                fresh=figure(usage.fresh),
-                cache_read=figure(usage.cache_read),
-                cache_write=figure(usage.cache_write),
-                output=figure(usage.output),
-                reasoning=figure(usage.reasoning),
-                total=figure(usage.total),
-                window=figure(usage.window),
-                estimated=usage.estimated,
-                copied=step.copied,
-            )
-        )
-    return rows
+def _step_values(step: Step) -> tuple[Any, ...]:
+    """In the order of _STEP_FIELDS."""
+    usage = step.usage or Usage()
+    return (
+        step.turn, step.first_seq, step.last_seq, clean(step.response_id), clean(step.model), step.at, figure(usage.fresh),
+        figure(usage.cache_read), figure(usage.cache_write), figure(usage.output), figure(usage.reasoning), figure(usage.total),
+        figure(usage.window), usage.estimated, step.copied,
+    )  # fmt: skip
 
 
 def write_goals(session_id: Any, goals: Sequence[Goal], *, since: int) -> None:
@@ -230,12 +247,28 @@ def write_goals(session_id: Any, goals: Sequence[Goal], *, since: int) -> None:
                 first_seq=goal.first_seq,
                 last_seq=goal.last_seq,
                 inferred=goal.inferred,
+                closed_seq=goal.closed_seq,
+                was=clean(goal.was),
+                figures=clean_json(goal.tally.figures()),
+                spans=Ranges.of((first, last + 1) for first, last in goal.tally.spans),
             )
             for goal in goals
         ],
         batch_size=1000,
         update_conflicts=True,
-        update_fields=["parent", "text", "status", "note", "first_seq", "last_seq", "inferred"],
+        update_fields=[
+            "parent",
+            "text",
+            "status",
+            "note",
+            "first_seq",
+            "last_seq",
+            "inferred",
+            "closed_seq",
+            "was",
+            "figures",
+            "spans",
+        ],
         unique_fields=["session", "path"],
     )
     count_goals(session_id, since=since)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sessions.entries import GoalChange, GoalItem, GoalStatus
 from sessions.goals import GoalTracker, path_key
 
-PENDING, DOING, DONE, GONE = GoalStatus.PENDING, GoalStatus.IN_PROGRESS, GoalStatus.COMPLETED, GoalStatus.ABANDONED
+PENDING, DOING, DONE, GONE = GoalStatus.PENDING, GoalStatus.IN_PROGRESS, GoalStatus.COMPLETED, GoalStatus.DROPPED
 
 
 def rewritten(*lists: list[tuple[str, GoalStatus]]) -> GoalTracker:
@@ -33,10 +33,11 @@ def test_a_reworded_item_stays_itself() -> None:
     assert state(tracker) == [("1", "Write the tests for the new parser", DOING)]
 
 
-def test_an_open_item_that_vanishes_is_abandoned_and_says_why() -> None:
+def test_an_open_item_that_vanishes_is_dropped() -> None:
     tracker = rewritten([("Benchmark it", PENDING), ("Ship it", PENDING)], [("Ship it", DOING)])
     assert state(tracker) == [("1", "Benchmark it", GONE), ("2", "Ship it", DOING)]
-    assert tracker.goals[0].note == "dropped from the list"
+    assert tracker.goals[0].closed_seq == 1, "the entry that shows it"
+    assert tracker.goals[0].note is None, "nobody said why"
 
 
 def test_a_completed_item_that_vanishes_stays_completed() -> None:
@@ -55,9 +56,9 @@ def test_items_with_keys_are_patched() -> None:
 def test_requests_are_goals_where_no_plan_is_kept() -> None:
     tracker = GoalTracker()
     tracker.request("fix  the\nbug", 3)
-    assert tracker.at(4) == "1"
+    assert tracker.at(4) == "r1"
     tracker.request("and document it", 7)
-    assert state(tracker) == [("1", "fix the bug", DONE), ("2", "and document it", DOING)]
+    assert state(tracker) == [("r1", "fix the bug", DONE), ("r2", "and document it", DOING)]
     assert all(goal.inferred for goal in tracker.tree())
 
 
