@@ -77,6 +77,15 @@ def page_or_partial(
     return response
 
 
+def integer(text: Any) -> int | None:
+    """An integer of a query; None for what is none, or larger than any we number by."""
+    try:
+        value = int(text)
+    except (TypeError, ValueError):
+        return None
+    return value if abs(value) < 2**31 else None
+
+
 def number(
     request: HttpRequest, name: str, default: int | None = None, *, low: int = -1, high: int = 2**31 - 1
 ) -> int | None:

@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.http import Http404
-
 from sessions import charts as figures
 from sessions import panels, queries, render, timeline
 from sessions.adapters import by_agent
 from sessions.contexts import Item
 from sessions.costs import SessionCost, cost_of
+from sessions.entryline import Line
 from sessions.forecast import State, forecast
 from sessions.gauge import window_of
-from sessions.ghosts import Band, Stretch, band_of, stretch_after, stretch_before
-from sessions.http import Request, may_operate
-from sessions.lines import Line, line_of, lines_of, with_parts
+from sessions.ghosts import band_of, stretch_after, stretch_before
+from sessions.http import Request, integer, may_operate
+from sessions.lines import lines_of
 from sessions.listing import Listed
 from sessions.measuring import measured
 from sessions.meters import by_id
-from sessions.models import Insertion, Session, Version
-from sessions.packing import unpack
-from sessions.pieces import pieces_of
+from sessions.models import Session, Version
+from sessions.openings import opened_ghost
 from sessions.projection import context_items, version_at
 from sessions.queries import STATUSES, Reading
 from sessions.ranges import Ranges
-from sessions.transcript import Ghost, added_block, blocks_of
+from sessions.transcript import Ghost, blocks_of
 from sessions.windows.overrides import Override
 
 LEAD = 12  # entries shown in front of the one a deep link means
@@ -107,7 +105,7 @@ def _drops(row: Listed) -> list[float]:
 def session_page(session: Session, query: Mapping[str, str], request: Request) -> dict[str, Any]:
     """The whole page. Nothing here grows with the session: what does has an address of its own and comes after."""
     at = query.get("at", "")
-    seen = queries.reading(session, _int(query.get("v")))
+    seen = queries.reading(session, integer(query.get("v")))
     model = query.get("view") == "model"
     context: dict[str, Any] = {
         "session": session,
@@ -151,7 +149,7 @@ def _since_parted(seen: Reading) -> int | None:
 
 def window_page(session: Session, query: Mapping[str, str], request: Request) -> dict[str, Any]:
     """A window of the transcript, or of the model's view, by itself."""
-    seen = queries.reading(session, _int(query.get("v")))
+    seen = queries.reading(session, integer(query.get("v")))
     model = query.get("view") == "model"
     shown = model_window(seen, query) if model else transcript_window(seen, query)
     return {
@@ -169,7 +167,7 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
     total = session.entries_count
     hidden = seen.hidden
     selected = queries.place_of(session, query["at"]) if query.get("at") else None
-    after, before = _int(query.get("after")), _int(query.get("before"))
+    after, before = integer(query.get("after")), integer(query.get("before"))
     opened: dict[int, Ghost] = {}
     if before is not None:
         stretch = stretch_before(hidden, total, before, queries.RECORDS)
@@ -224,127 +222,26 @@ def _lead(seen: Reading, selected: int, at: str) -> int:
     return stretch_before(seen.hidden, seen.session.entries_count, place, max(1, lead)).low if lead else place - 1
 
 
-def opened_ghost(seen: Reading, band: Band, after: int, *, selected: int | None = None) -> Ghost:
-    """A band with the entries behind `after`, in the ghost style."""
-    session = seen.session
-    start = max(band.start, after + 1)
-    seqs = range(start, min(band.stop, start + queries.RECORDS))
-    stretch = Stretch(
-        tuple(seqs),
-        start - 1,
-        seqs[-1] if seqs else start - 1,
-        start > band.start,
-        bool(seqs) and seqs[-1] + 1 < band.stop,
-    )
-    stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs))
-    lines = list(lines_of(rows, bodies={}, pins=queries.pins_of(session), children={}))
-    for line in lines:
-        if isinstance(line, Line):
-            line.ghost = True
-            line.selected = selected is not None and (line.seq == selected or selected in line.results)
-    return Ghost(band, None, tuple(lines), stretch.high if stretch.later else None)
-
-
-def fold_page(session: Session, number: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """A ghost opened, or (with `closed`) its band alone."""
-    seen = queries.reading(session, _int(query.get("v")))
-    band = next((band for band in seen.bands if band.number == number), None)
-    if band is None:
-        raise Http404
-    after = _int(query.get("after"))
-    ghost = (
-        Ghost(band) if query.get("closed") else opened_ghost(seen, band, after if after is not None else band.start - 1)
-    )
-    return {"session": session, "seen": seen, "ghost": ghost, "v": _int(query.get("v"))}
-
-
-def fold_figures(session: Session, number: int, query: Mapping[str, str]) -> dict[str, Any]:
-    seen = queries.reading(session, _int(query.get("v")))
-    band = next((band for band in seen.bands if band.number == number), None)
-    if band is None:
-        raise Http404
-    count, tokens = queries.band_figures(session, band)
-    return {"session": session, "ghost": Ghost(band), "count": count, "tokens": tokens}
-
-
-def entry_page(session: Session, seq: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """One entry laid open, with the results of its calls."""
-    row = queries.entry_of(session, seq)
-    if row is None:
-        raise Http404
-    seen = queries.reading(session, _int(query.get("v")))
-    results = queries.results_of(session, row)
-    parts = unpack(row.parts)
-    with_parts(row)
-    for result in results:
-        with_parts(result)
-    stretch = Stretch((seq,), seq - 1, seq, True, True)
-    _, bodies = queries.inserted(seen.version, stretch, [seq, *(result.seq for result in results)])
-    drawn = list(lines_of([row, *results], bodies=bodies, pins=queries.pins_of(session), children={}))
-    line = next((line for line in drawn if isinstance(line, Line)), None) or line_of(row, parts)
-    line.ghost = seq in seen.hidden
-    whole = bool(query.get("whole"))
-    context: dict[str, Any] = {
-        "session": session,
-        "line": line,
-        "v": _int(query.get("v")),
-        "whole": whole,
-        "seen": seen,
-    }
-    if query.get("closed"):
-        return context
-    text = "\n".join(part.text for part in parts if part.text)
-    if line.form in ("message", "prompt"):
-        line.body = render.markdown(text) if line.form == "message" else render.words(text[: render.WHOLE])
-        line.cut = ""
-        context["pieces"] = []
-    else:
-        context["pieces"] = pieces_of(parts, [part for result in results for part in unpack(result.parts)], whole=whole)
-    context["cut"] = any(piece.excerpt is not None and piece.excerpt.missing for piece in context["pieces"])
-    context["open"] = True
-    return context
-
-
-def insertion_page(session: Session, version: int, position: int) -> dict[str, Any]:
-    row = (
-        Insertion.objects.filter(version__session=session, version__n=version, position=position)
-        .select_related("version")
-        .first()
-    )
-    if row is None:
-        raise Http404
-    text = "\n".join(part.text for part in unpack(row.parts) if part.text)
-    with_parts(row)
-    return {
-        "session": session,
-        "added": added_block(row),
-        "seen": queries.reading(session, version),
-        "body": render.markdown(text) if row.kind in ("summary", "notice", "plan", "memory") else render.code(text),
-        "prose": row.kind in ("summary", "notice", "plan", "memory"),
-        "made_by": row.version,
-    }
-
-
 # -- the model's view -------------------------------------------------------------------------------------------------
 
 
 def model_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
     """The context item by item, as the agent would send it: at the version looked at, or as it was before step `step`."""
     session = seen.session
-    step = _int(query.get("step"))
+    step = integer(query.get("step"))
     version, until = seen.version, None
     if step is not None:
         first = session.steps.filter(n=step).values_list("first_seq", flat=True).first()
         if first is not None:
             version, until = version_at(session, first), first - 1
-    start = max(0, _int(query.get("from")) or 0)
+    start = max(0, integer(query.get("from")) or 0)
     total, tokens, about = None, None, False
     if until is None and session.entries_count > LONG and not query.get("at"):
         until, total, tokens = _reach(seen, version, start)
         about = until is not None
     items = context_items(session, version, until_seq=until)
     if query.get("at", "").startswith("e") and "from" not in query:
-        wanted = _int(query["at"][1:])
+        wanted = integer(query["at"][1:])
         start = next(
             (n for n, item in enumerate(items) if item.seq is not None and wanted is not None and item.seq >= wanted), 0
         )
@@ -394,10 +291,3 @@ def _model_item(n: int, item: Item) -> dict[str, Any]:
         "tail": render.words(cut.tail) if cut.missing else "",
         "cut": cut,
     }
-
-
-def _int(text: Any) -> int | None:
-    try:
-        return int(text)
-    except (TypeError, ValueError):
-        return None

@@ -7,11 +7,12 @@ from typing import Any
 from sessions import charts as figures
 from sessions import queries
 from sessions.costs import cost_of_step
+from sessions.entryline import line_of
 from sessions.gauge import gauge
 from sessions.ghosts import band_of
 from sessions.http import Request, may_operate
 from sessions.limits import overrides_of
-from sessions.lines import line_of, parts_of, with_parts
+from sessions.lines import parts_of, with_parts
 from sessions.meters import meters
 from sessions.models import Entry, Session, Step, Version
 from sessions.packing import unpack

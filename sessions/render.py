@@ -1,4 +1,4 @@
-"""What a session contains, as safe HTML: words, markdown, code, differences, terminal output, raw records.
+"""What a session contains, as safe HTML: words, markdown, code, terminal output, raw records.
 
 The only place that marks text as safe. All of it comes from an agent's session and is hostile until it has passed through here:
 everything is escaped or goes through a parser without HTML and a sanitiser with a closed list; nothing refers to anything outside.
@@ -7,9 +7,8 @@ everything is escaped or goes through a parser without HTML and a sanitiser with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
 from functools import cache
 from typing import Any
 
@@ -76,8 +75,9 @@ def _fence(text: str, name: str, attributes: str) -> str:
 
 def markdown(text: str) -> SafeString:
     """An assistant's words: CommonMark with tables, no HTML, no images, links to the web only."""
-    if len(text) > WHOLE:
-        text = text[:WHOLE]
+    rest = len(text) - WHOLE
+    if rest > 0:
+        text = f"{text[:WHOLE]}\n\n… {rest:,} characters more stand in the raw record"
     dirty = _parser().render(visible(plain(text)))
     clean = nh3.clean(
         dirty, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, link_rel="noopener noreferrer nofollow"
@@ -85,7 +85,7 @@ def markdown(text: str) -> SafeString:
     return mark_safe(clean)  # noqa: S308 -- it has passed through the sanitiser
 
 
-# -- code and differences ---------------------------------------------------------------------------------------------
+# -- code --------------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -114,129 +114,6 @@ def _lexer(name: str, path: str) -> Any:
     except ClassNotFound:
         return None
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Hunk:
-    """Lines with sign " ", "+" or "−" and their numbers before and after. `title`: where it stands."""
-
-    title: str
-    lines: tuple[tuple[str, int | None, int | None, str], ...]
-
-
-def hunks_of_facts(raw: Any) -> list[Hunk]:
-    """Hunks as a result records them: oldStart, newStart, lines with their signs."""
-    out: list[Hunk] = []
-    for hunk in raw if isinstance(raw, list) else []:
-        if not isinstance(hunk, Mapping):
-            continue
-        old, new = hunk.get("oldStart"), hunk.get("newStart")
-        title = (
-            f"@@ −{old},{hunk.get('oldLines', '')} +{new},{hunk.get('newLines', '')} @@"
-            if isinstance(old, int)
-            else "@@"
-        )
-        out.append(_hunk(title, [line for line in hunk.get("lines") or [] if isinstance(line, str)], old, new))
-    return out
-
-
-def hunks_of_texts(old: str, new: str, *, title: str = "", context: int = 3) -> list[Hunk]:
-    """The difference of two texts. Their place in the file is not known, so their lines carry no numbers."""
-    before, after = old[:COLOURED].splitlines(), new[:COLOURED].splitlines()
-    lines = list(unified_diff(before, after, n=context, lineterm=""))[2:]
-    out: list[Hunk] = []
-    part: list[str] = []
-    for line in lines:
-        if line.startswith("@@"):
-            if part:
-                out.append(_hunk(title, part, None, None))
-            part = []
-        else:
-            part.append(line)
-    if part:
-        out.append(_hunk(title, part, None, None))
-    return out
-
-
-def hunks_of_patch(patch: str) -> list[Hunk]:
-    """Hunks of a patch in the `*** Begin Patch` form, each file's under its name."""
-    out: list[Hunk] = []
-    title = ""
-    part: list[str] = []
-
-    def close() -> None:
-        if part:
-            out.append(_hunk(title, list(part), None, None))
-            part.clear()
-
-    for line in patch[:WHOLE].splitlines():
-        if line.startswith("*** "):
-            close()
-            if line.startswith(("*** Add File:", "*** Update File:", "*** Delete File:", "*** Move to:")):
-                title = line.removeprefix("*** ")
-        elif line.startswith("@@"):
-            close()
-            title = f"{title.partition(' @@')[0]} {line}".strip() if line.strip() != "@@" else title
-        else:
-            part.append(line)
-    close()
-    return out
-
-
-def _hunk(title: str, lines: Iterable[str], old: int | None, new: int | None) -> Hunk:
-    out: list[tuple[str, int | None, int | None, str]] = []
-    for line in lines:
-        sign, text = line[:1], line[1:]
-        if sign == "+":
-            out.append(("+", None, new, text))
-            new = None if new is None else new + 1
-        elif sign == "-":
-            out.append(("−", old, None, text))
-            old = None if old is None else old + 1
-        else:
-            out.append((" ", old, new, text if sign == " " else line))
-            old = None if old is None else old + 1
-            new = None if new is None else new + 1
-    return Hunk(title, tuple(out))
-
-
-_SIGN_CLASS = {"+": "added", "−": "removed", " ": "same"}
-
-
-def diff(hunks: Sequence[Hunk], *, limit: int = 120) -> SafeString:
-    """Hunks as a table: numbers, sign, line. At most `limit` lines, and it says how many there are."""
-    left = limit
-    shown: list[SafeString] = []
-    total = sum(len(hunk.lines) for hunk in hunks)
-    for hunk in hunks:
-        if left <= 0:
-            break
-        rows = format_html_join(
-            "\n",
-            '<tr class="{}"><td class="no">{}</td><td class="no">{}</td><td class="sign">{}</td><td class="line">{}</td></tr>',
-            (
-                (
-                    _SIGN_CLASS[sign],
-                    "" if old is None else old,
-                    "" if new is None else new,
-                    sign.strip(),
-                    words(text[:LONG_LINE]),
-                )
-                for sign, old, new, text in hunk.lines[:left]
-            ),
-        )
-        left -= len(hunk.lines)
-        head = format_html("<caption>{}</caption>", words(hunk.title)) if hunk.title else ""
-        shown.append(format_html('<table class="diff">{}<tbody>{}</tbody></table>', head, rows))
-    if total > limit:
-        shown.append(format_html('<p class="cut">{} of {} lines shown</p>', f"{limit:,}", f"{total:,}"))
-    return format_html_join("\n", "{}", ((table,) for table in shown))
-
-
-def counts(hunks: Sequence[Hunk]) -> tuple[int, int]:
-    """Lines added and removed."""
-    signs = [line[0] for hunk in hunks for line in hunk.lines]
-    return signs.count("+"), signs.count("−")
 
 
 # -- output -----------------------------------------------------------------------------------------------------------
@@ -278,16 +155,16 @@ def excerpt(text: str, *, whole: bool = False, head: int = HEAD, tail: int = TAI
     lines = text.rstrip("\n").split("\n")
     total = len(lines)
     if total <= head + tail:
-        return Excerpt("\n".join(_cut(line) for line in lines), "", 0, total)
+        return Excerpt("\n".join(cut_line(line) for line in lines), "", 0, total)
     return Excerpt(
-        "\n".join(_cut(line) for line in lines[:head]),
-        "\n".join(_cut(line) for line in lines[-tail:]),
+        "\n".join(cut_line(line) for line in lines[:head]),
+        "\n".join(cut_line(line) for line in lines[-tail:]),
         total - head - tail,
         total,
     )
 
 
-def _cut(line: str) -> str:
+def cut_line(line: str) -> str:
     return line if len(line) <= LONG_LINE else f"{line[:LONG_LINE]} … {len(line) - LONG_LINE:,} characters more"
 
 
@@ -298,12 +175,20 @@ _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?', re.DOTALL)
 
 def record(raw: bytes, *, limit: int = 4_000, string: int = 160) -> SafeString:
     """A record for reading: as JSON with its strings shortened, else as the text it is. The exact bytes have an address of their own."""
+    return laid_out(raw, limit=limit, string=string)[0]
+
+
+def laid_out(raw: bytes, *, limit: int, string: int) -> tuple[SafeString, bool]:
+    """JSON laid out, and whether anything of it was left out; each place where it was says so. What is no JSON stays the text it is."""
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return words(raw[:limit].decode("utf-8", "replace") + (" …" if len(raw) > limit else ""))
-    text = orjson.dumps(_shortened(value, string), option=orjson.OPT_INDENT_2).decode()
+        return words(raw[:limit].decode("utf-8", "replace") + (" …" if len(raw) > limit else "")), len(raw) > limit
+    short = _shortened(value, string)
+    text = orjson.dumps(short, option=orjson.OPT_INDENT_2).decode()
     cut = len(text) > limit
+    rest = f" … {len(text) - limit:,} characters more" if cut else ""
+    left_out = cut or short != value
     text = visible(text[:limit])
     pieces: list[SafeString] = []
     at = 0
@@ -313,8 +198,16 @@ def record(raw: bytes, *, limit: int = 4_000, string: int = 160) -> SafeString:
             format_html('<span class="{}">{}</span>{}', "key-name" if match[2] else "string", match[1], match[2] or "")
         )
         at = match.end()
-    pieces.append(escape(text[at:] + (" …" if cut else "")))
-    return format_html_join("", "{}", ((piece,) for piece in pieces))
+    pieces.append(escape(text[at:] + rest))
+    return format_html_join("", "{}", ((piece,) for piece in pieces)), left_out
+
+
+def compact(value: Any) -> str:
+    """A value of a call's arguments as JSON; as Python has it where JSON cannot."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        return str(value)
 
 
 def _shortened(value: Any, string: int) -> Any:
@@ -325,5 +218,6 @@ def _shortened(value: Any, string: int) -> Any:
             [f"… {len(value) - 40:,} more"] if len(value) > 40 else []
         )
     if isinstance(value, dict):
-        return {str(key)[:string]: _shortened(item, string) for key, item in list(value.items())[:80]}
+        kept = {str(key)[:string]: _shortened(item, string) for key, item in list(value.items())[:80]}
+        return kept | ({"…": f"{len(value) - 80:,} more"} if len(value) > 80 else {})
     return value

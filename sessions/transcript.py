@@ -9,8 +9,9 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from sessions import render
+from sessions.entryline import SUMMARY, Line
 from sessions.ghosts import Band, Stretch
-from sessions.lines import SUMMARY, Line, Quiet, parts_of
+from sessions.lines import Quiet, parts_of
 from sessions.models import Insertion
 from sessions.queries import TurnFacts
 

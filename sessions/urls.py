@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions import chartviews, insight, verbs, views, wayin
+from sessions import chartviews, insight, recordviews, verbs, views, wayin
 
 app_name = "sessions"
 
@@ -16,6 +16,8 @@ urlpatterns = [
     path("s/<str:name>/records", views.records, name="records"),
     path("s/<str:name>/e/<int:seq>", views.entry, name="entry"),
     path("s/<str:name>/e/<int:seq>/raw", views.raw, name="raw"),
+    path("s/<str:name>/e/<int:seq>/words/<int:part>", recordviews.words, name="words"),
+    path("s/<str:name>/e/<int:seq>/media/<int:n>", recordviews.media, name="media"),
     path("s/<str:name>/inspect/<int:seq>", views.inspect, name="inspect"),
     path("s/<str:name>/turns", views.turns, name="turns"),
     path("s/<str:name>/turns/<int:turn>", views.turn, name="turn"),

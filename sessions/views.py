@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
-from sessions import listing, pages, panels, queries, render
+from sessions import listing, openings, pages, panels, queries, render
 from sessions.costs import costs_of
 from sessions.http import Request, may_operate, number, page_or_partial, session_of
 from sessions.limits import overrides_of
@@ -84,7 +84,7 @@ def records(request: HttpRequest, name: str) -> HttpResponse:
 def entry(request: HttpRequest, name: str, seq: int) -> HttpResponse:
     """One entry, laid open (or, with `closed`, as its line)."""
     found = session_of(request, name)
-    context = pages.entry_page(found, seq, request.GET)
+    context = openings.entry_page(found, seq, request.GET)
     return page_or_partial(cast("Request", request), "sessions/entry.html", "entry", context)
 
 
@@ -156,7 +156,7 @@ def turn(request: HttpRequest, name: str, turn: int) -> HttpResponse:
 def fold(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """A ghost, open: its entries from `after` on, or (with `closed`) its band alone."""
     found = session_of(request, name)
-    context = pages.fold_page(found, number, request.GET)
+    context = openings.fold_page(found, number, request.GET)
     partial = "more" if request.GET.get("after") else "ghost"
     return page_or_partial(cast("Request", request), "sessions/fold.html", partial, context)
 
@@ -165,7 +165,7 @@ def fold(request: HttpRequest, name: str, number: int) -> HttpResponse:
 def fold_figures(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """How many entries and tokens a ghost holds: counted when asked, since that takes as long as the ghost is."""
     found = session_of(request, name)
-    context = pages.fold_figures(found, number, request.GET)
+    context = openings.fold_figures(found, number, request.GET)
     return page_or_partial(cast("Request", request), "sessions/fold.html", "figures", context)
 
 
@@ -173,7 +173,7 @@ def fold_figures(request: HttpRequest, name: str, number: int) -> HttpResponse:
 def insertion(request: HttpRequest, name: str, version: int, position: int) -> HttpResponse:
     """A text that a version put into the context, whole."""
     found = session_of(request, name)
-    context = pages.insertion_page(found, version, position)
+    context = openings.insertion_page(found, version, position)
     return page_or_partial(cast("Request", request), "sessions/insertion.html", "insertion", context)
 
 

@@ -102,7 +102,8 @@
     if (!link) return;
     const open = article.classList.contains("open");
     const current = article.getAttribute("aria-current");
-    const path = address("/e/" + article.dataset.seq, open ? "closed=1" : "");
+    const split = palimpsest.stored("diff") === "split" && matchMedia("(min-width: 1000px)").matches;
+    const path = address("/e/" + article.dataset.seq, open ? "closed=1" : split ? "diff=split" : "");
     const id = article.id;
     htmx.ajax("GET", path, { target: "#" + id, swap: "outerHTML" }).then(function () {
       const now = document.getElementById(id);
@@ -119,6 +120,16 @@
     htmx.ajax("GET", link.getAttribute("href"), { target: "#" + id, swap: "outerHTML" }).then(function () {
       const now = document.getElementById(id);
       if (now && now.classList.contains("band")) { const act = now.querySelector(".ghost-link"); if (act) act.focus({ preventScroll: true }); }
+    });
+  }
+
+  // The exact text as the record holds it, not what the page shows of it.
+  function copyFrom(link) {
+    if (!navigator.clipboard) return;
+    fetch(link.href, { credentials: "same-origin" }).then((answer) => answer.text()).then((text) => navigator.clipboard.writeText(text)).then(function () {
+      const words = link.textContent;
+      link.textContent = link.dataset.copied || "Copied";
+      setTimeout(() => { link.textContent = words; }, 1200);
     });
   }
 
@@ -151,6 +162,8 @@
     if (link && root.contains(link)) {
       if (link.matches(".toggle")) { event.preventDefault(); choose(link.closest(".entry"), { scroll: false }); toggle(link.closest(".entry")); }
       else if (link.matches(".open-link")) { event.preventDefault(); swapRow(link, ".entry"); }
+      else if (link.matches(".diff-toggle")) { event.preventDefault(); palimpsest.stored("diff", link.search.includes("diff=split") ? "split" : ""); swapRow(link, ".entry"); }
+      else if (link.matches("[data-copy-from]")) { event.preventDefault(); copyFrom(link); }
       else if (link.matches(".ghost-link")) { event.preventDefault(); swapRow(link, ".band"); }
       else if (link.matches(".insertion-link")) { event.preventDefault(); swapRow(link, ".added"); }
       else if (link.matches(".inspect-link")) { event.preventDefault(); htmx.ajax("GET", link.getAttribute("href"), { target: "#inspector", swap: "innerHTML" }); }

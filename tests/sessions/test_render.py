@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions import render
+from sessions import diffs, hunks, render
 from sessions.ansi import plain, styled, visible
 
 HOSTILE = (
@@ -31,8 +31,8 @@ DRAWN: tuple[Callable[[str], str], ...] = (
     render.shell,
     lambda text: render.code(text, name="html"),
     lambda text: render.code(text, path="a.py"),
-    lambda text: render.diff(render.hunks_of_texts(text, "b")),
-    lambda text: render.diff(render.hunks_of_patch(f"*** Begin Patch\n*** Update File: {text}\n@@\n-{text}\n")),
+    lambda text: diffs.diff(hunks.hunks_of_texts(text, "b")),
+    lambda text: diffs.diff(hunks.hunks_of_patch(f"*** Begin Patch\n*** Update File: {text}\n@@\n-{text}\n")),
     lambda text: render.record(text.encode()),
 )
 TAG = re.compile(r"<(/?[a-zA-Z][\w-]*)([^>]*)>")
@@ -102,13 +102,13 @@ def test_reordering_and_invisible_characters_are_written_out() -> None:
 
 
 def test_a_difference_has_signs_and_numbers_and_says_what_it_leaves_out() -> None:
-    hunks = render.hunks_of_facts(
+    found = hunks.hunks_of_facts(
         [{"oldStart": 8, "oldLines": 2, "newStart": 8, "newLines": 2, "lines": [" same", "-old", "+new"]}]
     )
 
-    html = render.diff(hunks)
+    html = diffs.diff(found)
 
-    assert render.counts(hunks) == (1, 1)
+    assert hunks.counts(found) == (1, 1)
     assert (
         '<tr class="removed"><td class="no">9</td><td class="no"></td><td class="sign">−</td><td class="line">old</td></tr>'
         in html
@@ -117,15 +117,15 @@ def test_a_difference_has_signs_and_numbers_and_says_what_it_leaves_out() -> Non
         '<tr class="added"><td class="no"></td><td class="no">9</td><td class="sign">+</td><td class="line">new</td></tr>'
         in html
     )
-    assert "2 of 3 lines shown" in render.diff(hunks, limit=2)
+    assert "2 of 3 lines shown" in diffs.diff(found, limit=2)
 
 
 def test_a_patch_is_split_by_file() -> None:
-    hunks = render.hunks_of_patch(
+    found = hunks.hunks_of_patch(
         "*** Begin Patch\n*** Update File: a.py\n@@ def f\n-x\n+y\n*** Add File: b.py\n+z\n*** End Patch"
     )
 
-    assert [(hunk.title, render.counts([hunk])) for hunk in hunks] == [
+    assert [(hunk.title, hunks.counts([hunk])) for hunk in found] == [
         ("Update File: a.py @@ def f", (1, 1)),
         ("Add File: b.py", (1, 0)),
     ]

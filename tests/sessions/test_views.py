@@ -314,7 +314,7 @@ def test_a_call_and_its_result_are_one_line(quill: Client, workspace: Workspace)
     assert entry_ids(text) == [0, 1, 2]
     assert "exit 101" in text
     assert "· 3 lines" in text
-    assert '<pre class="output bad">a\nb\nc' in opened
+    assert '<pre class="output bad" tabindex="0">a\nb\nc' in opened
 
 
 @pytest.mark.parametrize(

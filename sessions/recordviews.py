@@ -1,0 +1,61 @@
+"""What a record holds, by itself: its exact bytes, the exact words of its parts, its media. Nothing here is rendered by a browser as a page."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from sessions import queries
+from sessions.heldmedia import media_in
+from sessions.http import session_of
+from sessions.models import Entry
+from sessions.packing import unpack
+from sessions.sourcebytes import record
+
+_ALONE = "default-src 'none'; sandbox"  # whatever the bytes are, they run and load nothing
+_MONTH = 30 * 24 * 3600
+
+
+def _entry(request: HttpRequest, name: str, seq: int) -> Entry:
+    row = queries.entry_of(session_of(request, name), seq)
+    if row is None:
+        raise Http404
+    return row
+
+
+def _answer(body: bytes | str, kind: str, name: str = "") -> HttpResponse:
+    """Bytes that stay what they are. `name`: they are taken away under it, never shown."""
+    response = HttpResponse(
+        body, content_type=kind, headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": _ALONE}
+    )
+    if name:
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@require_GET
+def words(request: HttpRequest, name: str, seq: int, part: int) -> HttpResponse:
+    """The exact text of one part of an entry, for copying: nothing left out, nothing written otherwise."""
+    parts = unpack(_entry(request, name, seq).parts)
+    if part >= len(parts):
+        raise Http404
+    return _answer(parts[part].text, "text/plain; charset=utf-8")
+
+
+@require_GET
+def media(request: HttpRequest, name: str, seq: int, n: int) -> HttpResponse:
+    """The `n`-th image or document that a record holds. Only what is by its own bytes an image is given to be shown."""
+    row = _entry(request, name, seq)
+    held = next(islice(media_in(record(row.source, row.byte_offset, row.byte_length)), n, n + 1), None)
+    if held is None:
+        raise Http404
+    if held.is_image and held.kind is not None:
+        response = _answer(held.data, held.kind)
+    elif held.kind == "application/pdf":
+        response = _answer(held.data, held.kind, f"entry-{seq}-{n}.pdf")
+    else:
+        response = _answer(held.data, "application/octet-stream", f"entry-{seq}-{n}.bin")
+    response["Cache-Control"] = f"private, max-age={_MONTH}, immutable"
+    return response
