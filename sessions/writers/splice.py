@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from sessions.adapters.opencode.scan import Cursor
+from sessions.adapters.scan import Cursor
 
 
 def dumps(value: Any) -> bytes:

@@ -21,8 +21,8 @@ from sessions.adapters.generic.messages import Reader as MessageReader
 from sessions.adapters.generic.plans import planned
 from sessions.adapters.generic.usage import counted
 from sessions.adapters.generic.values import inside, moment, name_of, number, short
-from sessions.adapters.opencode.scan import Cursor, Torn
 from sessions.adapters.records import NotARecord, load, text_of
+from sessions.adapters.scan import Cursor, Torn
 from sessions.entries import Entry, Kind, Part, PartKind, Role, Usage
 
 _DEEPEST = 8  # trajectories inside trajectories

@@ -16,8 +16,8 @@ from sessions.adapters.base import Line
 from sessions.adapters.generic.messages import HEAD
 from sessions.adapters.generic.uimessages import is_ui, taken_apart
 from sessions.adapters.generic.values import inside, name_of, short
-from sessions.adapters.opencode.scan import Cursor, Torn
 from sessions.adapters.records import NotARecord, load
+from sessions.adapters.scan import Cursor, Torn
 
 _LISTS = ("messages", "input", "items", "history")  # under which an object holds its messages
 _INSTRUCTIONS = ("system", "instructions")

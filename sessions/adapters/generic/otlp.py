@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions.adapters.generic.values import inside, name_of, parsed
-from sessions.adapters.opencode.scan import Cursor, Torn
 from sessions.adapters.records import NotARecord, load
+from sessions.adapters.scan import Cursor, Torn
 
 _INSIDE = {
     "resourceSpans": ("scopeSpans", "instrumentationLibrarySpans"),

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions.adapters.base import Line
-from sessions.adapters.opencode.scan import Cursor, Torn
 from sessions.adapters.opencode.values import usage
+from sessions.adapters.scan import Cursor, Torn
 
 _STEPPED = "step-finish"
 
