@@ -12,7 +12,7 @@ ENTRY_POINTS = "palimpsest.writers"
 
 BUILT_IN = {
     "claude-code": "sessions.writers.claude_code:WRITER",
-    # "codex": "sessions.writers.codex:WRITER",
+    "codex": "sessions.writers.codex:WRITER",
     # "gemini-cli": "sessions.writers.gemini_cli:WRITER",
     # "opencode": "sessions.writers.opencode:WRITER",
     # "j-cli": "sessions.writers.jcli:WRITER",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Protocol
 
 from sessions.adapters.base import Link, PartsOf
@@ -83,6 +82,7 @@ class Draft:
     names: Names
     title: str | None = None
     goals: Sequence[PlannedGoal] = ()
+    notes: tuple[str, ...] = ()  # what was given up on the way to this draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,8 @@ class Writer(Protocol):
         """Raises CannotWrite."""
         ...
 
-    def places(self, written: Written, cwd: str | None, home: Path, env: Mapping[str, str]) -> Mapping[str, Path] | None:
-        """Of each file by its name, where the agent looks for it; None: there is no such place."""
-        ...
-
-    def command(self, written: Written, cwd: str | None, file: str) -> str:
-        """The exact command that goes on from the session, once its files are in their places. `file`: the first one's path."""
+    def command(self, native_id: str, file: str) -> str:
+        """The exact command that goes on from the session, in its folder. `file`: the path of the first file."""
         ...
 
 

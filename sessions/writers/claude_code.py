@@ -6,11 +6,8 @@ the agent shows it and does not send it. Checked with 2.1.332 (`tests/adapters/t
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -39,27 +36,11 @@ class ClaudeCode:
         made = _Transcript(draft)
         data = made.lines()
         return Written(
-            made.session, (File(f"{made.session}.jsonl", data),), tuple(made.expected), made.notes.lines()
+            made.session, (File(f"{made.session}.jsonl", data),), tuple(made.expected), (*draft.notes, *made.notes.lines())
         )
 
-    def places(self, written: Written, cwd: str | None, home: Path, env: Mapping[str, str]) -> Mapping[str, Path] | None:
-        if cwd is None:
-            return None
-        root = Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home / ".claude"
-        return {file.name: root / "projects" / slug(cwd, root) / file.name for file in written.files}
-
-    def command(self, written: Written, cwd: str | None, file: str) -> str:
-        go = f"cd {shlex.quote(cwd)} && " if cwd else ""
-        return f"{go}claude --resume {written.native_id}"
-
-
-def slug(cwd: str, root: Path) -> str:
-    """The name of a project's folder. A long one ends in a hash of the agent's own: then the folder that is there is taken."""
-    name = re.sub(r"[^A-Za-z0-9]", "-", cwd)
-    if len(name) <= 200:
-        return name
-    there = sorted(path.name for path in (root / "projects").glob(f"{name[:200]}-*"))
-    return there[0] if there else name[:200]
+    def command(self, native_id: str, file: str) -> str:
+        return f"claude --resume {native_id}"
 
 
 @dataclass(slots=True)

@@ -1,12 +1,165 @@
-"""One agent's context for another agent's writer."""
+"""One agent's context for another agent's writer: calls as the other's tools or in words, what only the one agent can use left out.
+
+Everything that is not carried over as it was is noted, in words for a person; nothing is dropped silently.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from sessions.contexts import Item
-from sessions.writers.base import Draft
+from sessions.entries import Kind, Part, PartKind, Role
+from sessions.ranges import Ranges
+from sessions.writers.base import Draft, Notes
+from sessions.writers.tools import ANY_TOOL, carried
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def crossed(draft: Draft, wired: Sequence[Item], agent: str) -> Draft:
-    return draft
+    """The draft for the writer of `agent`. `wired`: its context as its own agent sends it, which is what is carried over."""
+    if draft.agent == agent:
+        items, notes = named(draft.items)
+        return replace(draft, items=items, notes=(*draft.notes, *notes))
+    crossing = _Crossing(draft.agent, agent)
+    items, notes = named([new for item in wired for new in crossing.item(item)])
+    return replace(
+        draft,
+        items=items,
+        ghosts=Ranges(),
+        changed_from=0,
+        notes=(*draft.notes, *crossing.notes.lines(), *notes),
+    )
+
+
+def named(items: Sequence[Item]) -> tuple[list[Item], tuple[str, ...]]:
+    """The items with ids for calls that were recorded without one; the next result without one is theirs."""
+    notes = Notes()
+    waiting: list[str] = []
+    count = 0
+    out: list[Item] = []
+    for item in items:
+        if all(part.call_id or part.kind not in (PartKind.TOOL_CALL, PartKind.TOOL_RESULT) for part in item.parts):
+            out.append(item)
+            continue
+        parts: list[Part] = []
+        for part in item.parts:
+            if part.kind is PartKind.TOOL_CALL and not part.call_id:
+                count += 1
+                waiting.append(f"call_unnamed_{count}")
+                parts.append(replace(part, call_id=waiting[-1]))
+                notes.add("a call that was recorded without an id got one")
+            elif part.kind is PartKind.TOOL_RESULT and not part.call_id:
+                parts.append(_answer(part, waiting, notes))
+            else:
+                parts.append(part)
+        out.append(replace(item, parts=tuple(parts)))
+    return out, notes.lines()
+
+
+def _answer(part: Part, waiting: list[str], notes: Notes) -> Part:
+    if waiting:
+        return replace(part, call_id=waiting.pop(0))
+    notes.add("a result that was recorded without its call stands as words")
+    return Part(PartKind.TEXT, part.text, role=Role.USER)
+
+
+@dataclass(slots=True)
+class _Crossing:
+    source: str
+    target: str
+    notes: Notes = field(default_factory=Notes)
+    _told: dict[str, str] = field(default_factory=dict)  # calls told in words, each with its tool
+    _ids: dict[str, str] = field(default_factory=dict)
+
+    def item(self, item: Item) -> Iterator[Item]:
+        """What of an item is carried over: runs of parts of one role."""
+        if item.role in (Role.SYSTEM, Role.DEVELOPER) and self.target not in ANY_TOOL:
+            self.notes.add("words of the other agent's harness (role system or developer) left out")
+            return
+        run: list[Part] = []
+        role = item.role
+        for part in item.parts:
+            new = self._part(part)
+            if new is None:
+                continue
+            own = new.role or _role(new, item)
+            if run and own is not role:
+                yield self._of(item, role, run)
+                run = []
+            role = own
+            run.append(replace(new, role=None))
+        if run:
+            yield self._of(item, role, run)
+
+    def _of(self, item: Item, role: Role | None, parts: Sequence[Part]) -> Item:
+        kind = item.kind
+        if role is Role.USER and item.role is not Role.USER:
+            kind = Kind.CONTEXT
+        if role is Role.ASSISTANT and kind is Kind.TOOL_CALL and all(p.kind is PartKind.TEXT for p in parts):
+            kind = Kind.MESSAGE
+        return replace(item, role=role, parts=tuple(parts), kind=kind, masked=False)
+
+    def _part(self, part: Part) -> Part | None:
+        match part.kind:
+            case PartKind.TEXT:
+                return Part(PartKind.TEXT, part.text, role=part.role) if part.text.strip() else None
+            case PartKind.REASONING:
+                self.notes.add("reasoning left out: it is of another agent's model")
+                return None
+            case PartKind.TOOL_CALL:
+                return self._call(part)
+            case PartKind.TOOL_RESULT:
+                return self._result(part)
+            case PartKind.MEDIA:
+                self.notes.add("an image or document left out: named in words")
+                words = f"[{part.media_type or 'media'} that is not carried over]"
+                return Part(PartKind.TEXT, words, role=Role.USER if part.call_id else part.role)
+            case PartKind.OTHER:
+                return Part(PartKind.TEXT, part.text, role=part.role) if part.text.strip() else None
+            case _:
+                if part.signed:
+                    self.notes.add("a summary that only the provider can read left out")
+                return None
+
+    def _call(self, part: Part) -> Part:
+        found = carried(part.tool, part.text, self.source, self.target)
+        call = part.call_id or ""
+        if found is None:
+            self.notes.add(f"calls of {part.tool or 'a tool'} told in words: {self.target} has no equal")
+            self._told[call] = part.tool or "a tool"
+            return Part(PartKind.TEXT, f"[Called {part.tool or 'a tool'} with {part.text}]", role=Role.ASSISTANT)
+        tool, arguments = found
+        return Part(PartKind.TOOL_CALL, arguments, tool=tool, call_id=self._id(call) if call else None)
+
+    def _result(self, part: Part) -> Part:
+        call = part.call_id or ""
+        if call in self._told:
+            failed = " failed" if part.is_error else ""
+            return Part(PartKind.TEXT, f"[{self._told[call]}{failed}: {part.text}]", role=Role.USER)
+        own = self._id(call) if call else None
+        return Part(PartKind.TOOL_RESULT, part.text, tool=part.tool, call_id=own, is_error=part.is_error)
+
+    def _id(self, call: str) -> str:
+        """A call's id in letters that every provider takes; two of them stay two."""
+        if call not in self._ids:
+            own = call if _ID.fullmatch(call) else re.sub(r"[^A-Za-z0-9_-]", "_", call)[:48] or "call"
+            taken = set(self._ids.values())
+            n = 2
+            fit = own
+            while fit in taken:
+                fit, n = f"{own}_{n}", n + 1
+            self._ids[call] = fit
+        return self._ids[call]
+
+
+def _role(part: Part, item: Item) -> Role:
+    if part.kind is PartKind.TOOL_CALL:
+        return Role.ASSISTANT
+    if part.kind is PartKind.TOOL_RESULT:
+        return Role.TOOL
+    if item.role is None or item.role is Role.TOOL:
+        return Role.USER
+    return item.role

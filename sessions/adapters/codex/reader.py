@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from sessions.adapters import lineage
 from sessions.adapters.base import Line
 from sessions.adapters.codex import flat, meta
 from sessions.adapters.codex.copies import Copies
@@ -165,6 +166,8 @@ class Reader:
             case "inter_agent_communication_metadata":
                 self.task = payload.get("trigger_turn") is True
                 return Entry(Kind.META, at=at, link=_copy({"event": name}, copied=copied), problem=problem)
+            case lineage.NAME:
+                return _with(lineage.take(payload, self.facts), link={"event": name}, at=at)
             case "world_state":
                 words = "Environment, whole" if payload.get("full") else "Environment, changes"
                 return Entry(
@@ -352,11 +355,8 @@ def _copy(link: dict[str, Any], *, copied: bool) -> dict[str, Any]:
     return link
 
 
-def _with(entry: Entry, *, link: dict[str, Any]) -> Entry:
-    return Entry(
-        **{name: getattr(entry, name) for name in Entry.__slots__ if name != "link"},
-        link=link,
-    )
+def _with(entry: Entry, **changes: Any) -> Entry:
+    return Entry(**{name: getattr(entry, name) for name in Entry.__slots__} | changes)
 
 
 def _say(words: str) -> tuple[Part, ...]:
