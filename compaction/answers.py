@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compaction.files import answer_files
+from compaction.masks import calls_of
 from compaction.plan import (
     Answer,
     Ask,
@@ -18,8 +19,11 @@ from compaction.plan import (
 from compaction.reinject.goals import answer_goals
 from compaction.reinject.plans import answer_plan
 from compaction.reinject.skills import answer_skills
+from compaction.summary.conclusion import conclude
 from compaction.summary.extractive import summarise
+from compaction.summary.focus import focused
 from compaction.summary.items import terms
+from compaction.summary.shapes import CONCLUSION
 from compaction.summary.survey import Survey, survey
 
 
@@ -39,6 +43,8 @@ def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | Non
 
 
 def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey | None) -> SummaryAnswer:
+    if ask.template == CONCLUSION:
+        return conclude(ask.items, key=ask.key, max_tokens=ask.max_tokens, count=count, calls=calls_of(snapshot))
     places = {item.key: n for n, item in enumerate(snapshot.items)}
     items = snapshot.items
     if any(item.key not in places for item in ask.items):  # it asks about entries the context no longer holds
@@ -46,6 +52,8 @@ def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey
         places = {item.key: n for n, item in enumerate(items)}
         surveyed = None
     found = surveyed if surveyed is not None else survey(items)
+    if ask.focus:
+        found = focused(found, ask.focus)
     folded = {places[item.key] for item in ask.items}
     whole: set[int] = set()
     covered: set[str] = set()

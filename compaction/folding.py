@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from compaction.blocks import Blocks, blocks, newest_boundary, standing
 from compaction.masks import masked_parts
-from compaction.plan import Budget, Plan, Snapshot, Status
+from compaction.merge import is_made
+from compaction.plan import Ask, Budget, Fold, Plan, Snapshot, Status, SummaryAsk
 from sessions.contexts import InsertKind, Item
 from sessions.entries import Kind
 from sessions.ranges import Ranges
@@ -112,6 +114,46 @@ def as_kept(item: Item, masks: Mapping[int, str]) -> Item:
     """The item as it stands after `masks`."""
     text = None if item.seq is None else masks.get(item.seq)
     return item if text is None else replace(item, parts=masked_parts(item, text), masked=True)
+
+
+def fold_of(snapshot: Snapshot, wanted: Iterable[int]) -> set[int]:
+    """Of the positions `wanted` those that may be folded: without blocks that stay whole. `wanted` holds whole blocks."""
+    of = blocks_of(snapshot).of
+    kept = kept_blocks(snapshot)
+    return {n for n in wanted if of[n] not in kept and not stays(snapshot.items[n])}
+
+
+def worth(snapshot: Snapshot, fold: Collection[int]) -> int:
+    """The tokens of a fold without what earlier folds put in: where there are none, nothing came since."""
+    return sum(snapshot.tokens[n] for n in fold if not is_summary(snapshot.items[n]) and not is_made(snapshot.items[n]))
+
+
+def folded_behind(
+    name: str,
+    snapshot: Snapshot,
+    fold: set[int],
+    *,
+    summary: int,
+    template: str,
+    facts: dict[str, Any],
+    extra: tuple[Ask, ...] = (),
+    focus: str = "",
+) -> Plan:
+    """The plan that puts one text in the place of `fold`: a summary of at most `summary` tokens, or with 0 a line that says it is gone."""
+    items = snapshot.items
+    seqs = spans(fold, items)
+    left = [item for n, item in enumerate(items) if n not in fold]
+    absorb = numbers_of(items, fold)
+    entries = sum(1 for n in fold if items[n].seq is not None)
+    facts |= {"folded_entries": entries, "folded_tokens": sum(snapshot.tokens[n] for n in fold)}
+    after = Places(snapshot, fold).before(min(fold))
+    told: dict[str, Any] = {"fold": seqs, "absorb": absorb, "after": after, "files_after": after, "facts": facts}
+    if summary:
+        parts = tuple(items[n] for n in sorted(fold))
+        ask = SummaryAsk("summary", parts, tuple(left), summary, template=template, focus=focus)
+        return Plan(name, asks=(ask, *extra), **told)
+    line = f"[{entries:,} earlier {'entry' if entries == 1 else 'entries'} of this session are left out here]"
+    return Plan(name, folds=(Fold("", seqs, after, "Left out", head=line, absorb=absorb),), asks=extra, **told)
 
 
 class Places:

@@ -47,6 +47,11 @@ def made(what: str, snapshot: Snapshot) -> str:
     return f"{what}, made at entry {snapshot.last_seq}"
 
 
+def is_made(item: Item) -> bool:
+    """Whether an item is what a run of ours put in for something it folded."""
+    return item.seq is None and _MADE.match(item.label) is not None
+
+
 def made_at(snapshot: Snapshot) -> int | None:
     """The entry up to which the context had grown when our newest fold in it was made; None where there is none of ours."""
     found = (_MADE.match(edit.label) for edit in snapshot.edits if isinstance(edit, Insert))

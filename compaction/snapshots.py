@@ -94,9 +94,16 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
 
 def goal_of(row: models.Goal) -> Goal:
     """A stored node of a session's goal tree as a value."""
-    status = GoalStatus(row.status)
-    spans = {"first_seq": row.first_seq, "last_seq": row.last_seq}
-    return Goal(row.path, row.text, status, parent=row.parent, note=row.note, inferred=row.inferred, **spans)
+    return Goal(
+        row.path,
+        row.text,
+        GoalStatus(row.status),
+        parent=row.parent,
+        note=row.note,
+        first_seq=row.first_seq,
+        last_seq=row.last_seq,
+        inferred=row.inferred,
+    )
 
 
 def budget_of(session: Session) -> Budget:

@@ -14,6 +14,11 @@ BUILT_IN = {
     "hybrid": "compaction.strategies.hybrid:STRATEGY",
     "mask": "compaction.strategies.mask:STRATEGY",
     "dedupe": "compaction.strategies.dedupe:STRATEGY",
+    "goal-tree": "compaction.strategies.goal_tree:STRATEGY",
+    "sliding": "compaction.strategies.sliding:STRATEGY",
+    "pi": "compaction.strategies.pi:STRATEGY",
+    "range": "compaction.strategies.range:STRATEGY",
+    "handoff": "compaction.strategies.handoff:STRATEGY",
 }
 
 RECOMMENDED = "hybrid"

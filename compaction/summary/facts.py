@@ -155,6 +155,19 @@ def is_instruction(text: str) -> bool:
     return _INSTRUCTION.search(text) is not None
 
 
+def decided(text: str) -> list[str]:
+    """The sentences that say what was decided, or why."""
+    if _DECISION.search(text) is None:
+        return []
+    found = []
+    for raw in _SENTENCE.split(text):
+        sentence = unmarked(raw)
+        long_enough = len(sentence) * (2 if not sentence.isascii() else 1) >= 30
+        if long_enough and len(sentence) <= 400 and _DECISION.search(sentence):
+            found.append(sentence)
+    return found
+
+
 def find(events: Sequence[Event]) -> Findings:
     """All findings of these events, each in order of time."""
     return _Finder().run(events)
@@ -197,16 +210,7 @@ class _Finder:
         return found
 
     def _remarks(self, event: Event) -> None:
-        if _DECISION.search(event.text) is None:
-            return
-        for raw in _SENTENCE.split(event.text):
-            sentence = unmarked(raw)
-            if (
-                len(sentence) * (2 if not sentence.isascii() else 1) >= 30
-                and len(sentence) <= 400
-                and _DECISION.search(sentence)
-            ):
-                self.found.decisions.append(Remark(event.n, event.seqs, sentence))
+        self.found.decisions.extend(Remark(event.n, event.seqs, sentence) for sentence in decided(event.text))
 
     def _call(self, event: Event, call: Call) -> None:
         kind = call.kind

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from compaction.summary import template
 
+CONCLUSION = "conclusion"
 NINE, SNAPSHOT, WORK_STATE, HANDOFF, PLAIN = "nine-sections", "state-snapshot", "work-state", "handoff", "plain"
 EARLY_SNAPSHOT, DISCOVERIES, REQUIREMENTS, WORKFLOWS = "state-snapshot-2025", "discoveries", "requirements", "workflows"
 
@@ -89,6 +90,7 @@ SHAPES: Mapping[str, Shape] = {
             "handoff",
             ("Goal", "Decisions", "State", "Files", "Constraints", "First Step"),
         ),
+        Shape(CONCLUSION, "conclusion"),  # of a goal, of a stretch: a few lines, without headings
         Shape(PLAIN, "plain text"),
     )
 }

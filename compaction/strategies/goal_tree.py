@@ -1,0 +1,191 @@
+"""Goal tree: the work on each goal that is done or given up becomes one note at its place; what is open, and all above it, stays.
+
+The note says what the goal was, how it ended and, where it was given up, why: so the same dead end is not walked twice. A branch is
+folded at its topmost closed goal, and notes of goals below it go into that one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compaction.blocks import is_boundary
+from compaction.finishing import finished
+from compaction.folding import Places, blocks_of, fold_of, hopeless, numbers_of, spans
+from compaction.plan import Answer, Budget, Fold, Outcome, Plan, Snapshot, Status, SummaryAsk
+from compaction.strategies.base import Param
+from compaction.summary.shapes import CONCLUSION
+from compaction.tools import one_line
+from sessions.contexts import Item
+from sessions.entries import GoalStatus
+from sessions.goals import Goal
+
+LEAST_SUMMARY = 40
+_LEAST_SAVED = 16  # tokens
+_OURS = re.compile(r"Goal (\S+), made at entry ")
+_OPEN = (GoalStatus.PENDING, GoalStatus.IN_PROGRESS)
+_BOTH, _DONE, _GIVEN_UP = "done and given up", "done", "given up"
+
+
+class GoalTree:
+    id = "goal-tree"
+    version = 1
+    label = "Fold closed goals"
+    about = "Folds the work on each goal that is done or given up into one note; the reason for giving up is kept."
+    params: Sequence[Param] = (
+        Param(
+            "which", "Goals that are", "choice", _BOTH, choices=(_BOTH, _DONE, _GIVEN_UP), source="goal-tree plan, 2026"
+        ),
+        Param("messages", "Keep your own messages word for word", "flag", True, source="this product's own"),
+        Param("requests", "Where no plan was kept, each request is a goal", "flag", True, source="this product's own"),
+        Param("summary", "Note on each goal, at most", "tokens", 800, 0, source="this product's own"),
+    )
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "done and given up": {},
+        "given up only": {"which": _GIVEN_UP},
+        "messages too": {"messages": False},
+    }
+
+    def plan(self, snapshot: Snapshot, budget: Budget, params: Mapping[str, Any]) -> Plan:
+        """A fold for each closed branch. Linear in items and goals."""
+        name = f"{self.id}:{self.version}"
+        refused = hopeless(name, snapshot, budget)
+        if refused is not None:
+            return refused
+        goals = {goal.path: goal for goal in snapshot.goals() if params["requests"] or not goal.inferred}
+        facts: dict[str, Any] = {"used": {**params, "aim": budget.threshold}, "before": snapshot.total}
+        roots = _roots(goals, params["which"])
+        branches = _branches(snapshot, roots, keep_messages=params["messages"]) if roots else {}
+        folded = _worth_a_note(snapshot, budget, goals, branches)
+        facts |= {"goals": len(goals), "closed": len(set(roots.values())), "folds": len(folded)}
+        if not folded:
+            reason = (
+                "this session has no goals"
+                if not goals
+                else "no goal is closed"
+                if not roots
+                else "the work on closed goals is folded already, or shorter than a note on it"
+            )
+            return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
+        return _folded(name, snapshot, params["summary"], folded, facts)
+
+    def finish(self, plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outcome:
+        """The folds as edits."""
+        return finished(plan, snapshot, answers)
+
+
+STRATEGY = GoalTree()
+
+
+def _roots(goals: Mapping[str, Goal], which: str) -> dict[str, str]:
+    """For each goal of a closed branch the path of the branch's topmost closed goal. An open goal keeps all above it open."""
+    live: set[str] = set()
+    for goal in goals.values():
+        at: Goal | None = goal if goal.status in _OPEN else None
+        while at is not None and at.path not in live:
+            live.add(at.path)
+            at = goals.get(at.parent or "")
+    wanted = {
+        goal.path
+        for goal in goals.values()
+        if goal.path not in live and which in (_BOTH, _DONE if goal.status is GoalStatus.COMPLETED else _GIVEN_UP)
+    }
+    tops: dict[str, str | None] = {}
+
+    def top(path: str) -> str | None:
+        """The topmost wanted goal among a goal and all above it; by a loop, since trees may be deep."""
+        chain: dict[str, None] = {}
+        at: str | None = path
+        while at is not None and at in goals and at not in tops and at not in chain:
+            chain[at] = None
+            at = goals[at].parent
+        above = tops.get(at) if at is not None else None
+        for one in reversed(chain):
+            above = tops[one] = above if above is not None else (one if one in wanted else None)
+        return tops.get(path)
+
+    return {path: found for path in goals if (found := top(path)) is not None and path not in live}
+
+
+def _branches(snapshot: Snapshot, roots: Mapping[str, str], *, keep_messages: bool) -> dict[str, set[int]]:
+    """The positions of each closed branch that go: whole answers that lie in it, and our earlier notes on goals of it."""
+    items = snapshot.items
+    of = blocks_of(snapshot).of
+    owner = [roots.get(_goal_of(item) or "") for item in items]
+    mixed: set[int] = set()
+    first: dict[int, str | None] = {}
+    for n, root in enumerate(owner):
+        if first.setdefault(of[n], root) != root:
+            mixed.add(of[n])
+    found: dict[str, set[int]] = {}
+    for n in fold_of(snapshot, (n for n, root in enumerate(owner) if root is not None and of[n] not in mixed)):
+        root = owner[n]
+        if root is not None and not (keep_messages and is_boundary(items[n])):
+            found.setdefault(root, set()).add(n)
+    return found
+
+
+def _goal_of(item: Item) -> str | None:
+    """The goal an entry belongs to, or on which a note of ours is."""
+    if item.seq is not None:
+        return item.goal
+    ours = _OURS.match(item.label)
+    return None if ours is None else ours[1]
+
+
+def _worth_a_note(
+    snapshot: Snapshot, budget: Budget, goals: Mapping[str, Goal], branches: Mapping[str, set[int]]
+) -> list[tuple[str, set[int], str, int]]:
+    """Path, positions, heading and room of each branch that a note makes smaller, in order of place."""
+    wanted = [(path, part) for path, part in sorted(branches.items(), key=lambda one: min(one[1])) if len(part) > 1]
+    heads = [_head(goals[path]) for path, _ in wanted]
+    out = []
+    for (path, part), head, cost in zip(wanted, heads, budget.count(heads), strict=True):
+        room = sum(snapshot.tokens[n] for n in part) - cost
+        if room >= _LEAST_SAVED:
+            out.append((path, part, head, room))
+    return out
+
+
+def _head(goal: Goal) -> str:
+    """What the goal was and how it ended, in one line."""
+    text = one_line(goal.text, 300)
+    if goal.status is GoalStatus.COMPLETED:
+        return f"[Goal {goal.path}, done: {text}]" + (f"\nResult: {goal.note.strip()}" if goal.note else "")
+    word = "given up" if goal.status is GoalStatus.ABANDONED else goal.status.value
+    return f"[Goal {goal.path}, {word}: {text}]\nReason: {(goal.note or 'none was recorded').strip()}"
+
+
+def _folded(
+    name: str,
+    snapshot: Snapshot,
+    summary: int,
+    branches: Sequence[tuple[str, set[int], str, int]],
+    facts: dict[str, Any],
+) -> Plan:
+    items = snapshot.items
+    gone = set().union(*(part for _, part, _, _ in branches))
+    places = Places(snapshot, gone)
+    folds: list[Fold] = []
+    asks: list[SummaryAsk] = []
+    for path, part, head, room in branches:
+        most = min(summary, room // 2)
+        key = f"goal-{path}"
+        if most >= LEAST_SUMMARY:
+            asks.append(SummaryAsk(key, tuple(items[n] for n in sorted(part)), (), most, template=CONCLUSION))
+        numbers = numbers_of(items, part)
+        folds.append(Fold(key, spans(part, items), places.before(min(part)), f"Goal {path}", head, "", numbers))
+    facts |= {
+        "folded_entries": sum(1 for n in gone if items[n].seq is not None),
+        "folded_tokens": sum(snapshot.tokens[n] for n in gone),
+    }
+    return Plan(
+        name,
+        fold=spans(gone, items),
+        absorb=numbers_of(items, gone),
+        folds=tuple(folds),
+        after=folds[0].after,
+        asks=tuple(asks),
+        facts=facts,
+    )
