@@ -58,14 +58,15 @@ def made_at(snapshot: Snapshot) -> int | None:
     return max((int(match[1]) for match in found if match is not None), default=None)
 
 
-def _stood_for(inserts: Sequence[Insert], absorbed: Sequence[int]) -> Ranges:
+def stood_for(inserts: Sequence[Insert], absorbed: Sequence[int]) -> Ranges:
+    """What the absorbed ones among the base version's insertions stood for."""
     return Ranges.of(span for n in absorbed for span in inserts[n].stands_for.spans)
 
 
 def summary_insert(plan: Plan, snapshot: Snapshot, answer: SummaryAnswer) -> Insert:
     """The summary as an insertion; it stands for what is folded now and for what the summaries it absorbs stood for."""
     inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
-    stands = plan.fold | _stood_for(inserts, plan.absorb)
+    stands = plan.fold | stood_for(inserts, plan.absorb)
     part = Part(PartKind.TEXT, answer.text)
     return Insert(plan.after, Role.USER, InsertKind.SUMMARY, (part,), stands, made("Summary", snapshot))
 
@@ -78,7 +79,7 @@ def fold_inserts(plan: Plan, snapshot: Snapshot, answers: Mapping[str, SummaryAn
         written = answers.get(fold.key)
         text = "\n\n".join(piece for piece in (fold.head, written.text if written else "", fold.tail) if piece)
         kind = InsertKind.SUMMARY if written is not None else InsertKind.NOTICE
-        stands = fold.ranges | _stood_for(inserts, fold.absorb)
+        stands = fold.ranges | stood_for(inserts, fold.absorb)
         out.append(
             Insert(fold.after, Role.USER, kind, (Part(PartKind.TEXT, text),), stands, made(fold.label, snapshot))
         )
