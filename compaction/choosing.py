@@ -8,6 +8,7 @@ from typing import Any
 
 from compaction.strategies import by_id, strategies
 from compaction.strategies.base import BadParam, Strategy, settled
+from compaction.summarisers.configured import Target, named
 from sessions.store import clean
 from sessions.versions import Refused
 
@@ -25,6 +26,14 @@ class Choice:
     pins: frozenset[int] = frozenset()
     without: frozenset[str] = frozenset()
     edited_summary: str | None = None
+    model: Target | None = None
+    critique: bool = False
+    extractive_allowed: bool = False
+
+    @property
+    def asked(self) -> str:
+        """The summariser as a preview names it: "extractive", or "llm:" and the model."""
+        return self.summariser if self.model is None else f"{self.summariser}:{self.model.name}"
 
     @property
     def name(self) -> str:
@@ -41,6 +50,9 @@ def choose(
     pins: Iterable[int] = (),
     without: Iterable[str] = (),
     edited_summary: str | None = None,
+    model: str | None = None,
+    critique: bool = False,
+    extractive_allowed: bool = False,
 ) -> Choice:
     """Check what a person chose. Refused (no_such_strategy, bad_param, no_such_summariser, no_model, bad_summary) says what would do.
 
@@ -59,10 +71,7 @@ def choose(
         raise Refused(
             "no_such_summariser", f"There is no summariser {summariser!r}; there are: {', '.join(SUMMARISERS)}."
         )
-    if summariser == "llm":
-        raise Refused(
-            "no_model", "No model is configured for summaries. The extractive summariser needs none: use that one."
-        )
+    target = named(model) if summariser == "llm" else None
     if edited_summary is not None and not edited_summary.strip():
         raise Refused(
             "bad_summary", "The edited summary is empty. Write something, or leave it as the summariser wrote it."
@@ -75,4 +84,7 @@ def choose(
         frozenset(pins),
         frozenset(clean(path) or "" for path in without),
         clean(edited_summary),
+        target,
+        critique and target is not None,
+        extractive_allowed and target is not None,
     )

@@ -22,10 +22,12 @@ from compaction.merge import applied
 from compaction.plan import (
     Answer,
     Budget,
+    Count,
     FilesAnswer,
     FilesAsk,
     Given,
     GivenAnswer,
+    NotWritten,
     Outcome,
     Plan,
     Snapshot,
@@ -152,6 +154,7 @@ class Preview:
                     for s in summary.sections
                 ],
                 "cost": dict(summary.cost),
+                "stands_in": summary.stands_in,
             },
             "files": None
             if files is None
@@ -192,6 +195,10 @@ def _nobody(_phase: str, _words: str) -> None:
     pass
 
 
+type Writer = Callable[[SummaryAsk, Snapshot, Count, Survey], SummaryAnswer]
+"""Writes a summary in the place of the extractive summariser. May raise NotWritten."""
+
+
 def preview(
     strategy: Strategy,
     snapshot: Snapshot,
@@ -203,11 +210,14 @@ def preview(
     edited_summary: str | None = None,
     instructions: str = "",
     told: Callable[[str, str], None] = _nobody,
+    summariser: str = "extractive",
+    writer: Writer | None = None,
 ) -> Preview:
     """The preview of `strategy` on `snapshot`. `params`: settled ones. `pins`: kept word for word besides those of the snapshot.
     `without`: paths of files not to bring back.
 
-    `edited_summary`: a person's text in the place of the summariser's. `told(phase, words)` is called as it goes on.
+    `edited_summary`: a person's text in the place of the summariser's. `told(phase, words)` is called as it goes on. `writer`: writes the
+    summary where `summariser` is not the extractive one; what a model writes is no part of the digest, since it is another each time.
     """
     snapshot = _pinned(snapshot, pins)
     told("plan", f"planning over {len(snapshot.items):,} items, {snapshot.total:,} tokens")
@@ -223,7 +233,15 @@ def preview(
             if edited_summary is not None and not any(isinstance(a, SummaryAnswer) for a in answers):
                 answers.append(SummaryAnswer(ask.key, edited_summary.strip(), "edited", tuple(parse(edited_summary))))
                 continue
-            answers.append(answer(replace(ask, instructions=instructions), snapshot, budget.count, surveyed=surveyed))
+            asked = replace(ask, instructions=instructions)
+            if writer is None:
+                answers.append(answer(asked, snapshot, budget.count, surveyed=surveyed))
+                continue
+            try:
+                answers.append(writer(asked, snapshot, budget.count, surveyed))
+            except NotWritten as failure:
+                nothing = Outcome(snapshot.edits, failure.status, str(failure))
+                return _result(snapshot, budget, params, plan, tuple(answers), nothing, summariser=summariser)
         elif not isinstance(ask, FilesAsk):
             told("again", "finding skills, plan and goals in the transcript")
             answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
@@ -233,8 +251,35 @@ def preview(
             answers.append(answer(wanted, snapshot, budget.count, surveyed=surveyed))
     told("check", "checking the new context")
     outcome = strategy.finish(plan, snapshot, answers)
-    warnings = ("the extractive summariser takes no instructions: they had no effect",) if instructions else ()
-    return _result(snapshot, budget, params, plan, tuple(answers), outcome, surveyed, warnings)
+    return _result(
+        snapshot,
+        budget,
+        params,
+        plan,
+        tuple(answers),
+        outcome,
+        surveyed,
+        _notes(answers, instructions),
+        summariser=summariser,
+    )
+
+
+def _notes(answers: Sequence[Answer], instructions: str) -> tuple[str, ...]:
+    """What is worth saying of how the summaries were written."""
+    written = [one for one in answers if isinstance(one, SummaryAnswer)]
+    out = [note for one in written for note in one.notes]
+    if instructions and any(one.summariser == "extractive" for one in written):
+        out.append("the extractive summariser takes no instructions: they had no effect")
+    return tuple(dict.fromkeys(out))
+
+
+def with_inserts(made: Preview, snapshot: Snapshot, budget: Budget, inserts: Sequence[Insert]) -> Preview:
+    """A preview that lands, with more text in its context: counted and checked anew, its retention as it was. Its digest stays that of the
+    plan: what is added is no part of it.
+    """
+    outcome = replace(made.outcome, edits=(*made.outcome.edits, *inserts))
+    longer = _result(snapshot, budget, made.params, made.plan, made.answers, outcome)
+    return replace(longer, retention=made.retention, warnings=made.warnings, digest=made.digest)
 
 
 def _pinned(snapshot: Snapshot, pins: Iterable[int]) -> Snapshot:
@@ -254,6 +299,8 @@ def _result(
     outcome: Outcome,
     surveyed: Survey | None = None,
     warnings: tuple[str, ...] = (),
+    *,
+    summariser: str = "extractive",
 ) -> Preview:
     before = snapshot.total
     lands = outcome.status in LANDS
@@ -295,7 +342,7 @@ def _result(
         warnings=(*warnings, *outcome.warnings, *_warnings(plan, before, after, report, lands=lands)),
         status=status,
         reason=reason,
-        digest=_digest(plan, answers, outcome, snapshot),
+        digest=_digest(plan, answers, outcome, snapshot, summariser),
     )
 
 
@@ -411,13 +458,20 @@ def _warnings(plan: Plan, before: int, after: int, report: Retention | None, *, 
     return out
 
 
-def _digest(plan: Plan, answers: Sequence[Answer], outcome: Outcome, snapshot: Snapshot) -> str:
+def _digest(plan: Plan, answers: Sequence[Answer], outcome: Outcome, snapshot: Snapshot, summariser: str) -> str:
+    """Of all that is done. Of a text that a model writes only its place: the text is another each time."""
+    by_model = summariser != "extractive"
+    open_texts = [
+        one.text for one in answers if by_model and isinstance(one, SummaryAnswer) and one.summariser != "edited"
+    ]
     inserts = [
         [
             edit.after,
             edit.role.value,
             edit.kind.value,
-            [part.to_json() for part in edit.parts],
+            summariser
+            if any(text and text in edit.text for text in open_texts)
+            else [part.to_json() for part in edit.parts],
             edit.stands_for.spans,
             edit.label,
         ]
@@ -426,7 +480,7 @@ def _digest(plan: Plan, answers: Sequence[Answer], outcome: Outcome, snapshot: S
     ]
     said = [
         plan.strategy,
-        outcome.status.value,
+        (plan if open_texts else outcome).status.value,
         snapshot.last_seq,
         sorted(plan.masks.items()),
         [[seq, [part.to_json() for part in parts]] for seq, parts in sorted(plan.bodies.items())],
@@ -435,6 +489,6 @@ def _digest(plan: Plan, answers: Sequence[Answer], outcome: Outcome, snapshot: S
         plan.after,
         plan.files_after,
         inserts,
-        [a.summariser for a in answers if isinstance(a, SummaryAnswer)],
+        [summariser if by_model else a.summariser for a in answers if isinstance(a, SummaryAnswer)],
     ]
     return hashlib.blake2b(orjson.dumps(said), digest_size=16).hexdigest()

@@ -75,6 +75,14 @@ class Claim:
         if row[0]:
             raise CancelAsked(self.run.pk)
 
+    def wanted(self) -> None:
+        """Raise Lost or CancelAsked where there is no going on. Writes nothing: for those who wait and look about often."""
+        asked = self._mine().values_list("cancel_asked", flat=True).first()
+        if asked is None:
+            raise Lost(self.run.pk)
+        if asked:
+            raise CancelAsked(self.run.pk)
+
     def beat(self) -> bool:
         """Say that this attempt lives; whether it still has the run."""
         return bool(self._mine().update(heartbeat_at=Now()))

@@ -12,19 +12,25 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import Error, IntegrityError, transaction
 from django.db.models.functions import Now
 
 from compaction import progress
 from compaction.budget import meter_for
 from compaction.choosing import SUMMARISERS, Choice, choose
+from compaction.hooks import consulting
 from compaction.landing import Stale, check_base, land
-from compaction.models import Run
+from compaction.models import Rule, Run
 from compaction.pickup import pick_up_stale_runs
-from compaction.plan import Status
+from compaction.plan import Budget, Snapshot, Status
 from compaction.preview import Preview, preview
 from compaction.progress import CancelAsked, Claim, Lost
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
+from compaction.summarisers.asking import Asker
+from compaction.summarisers.configured import fallback
+from compaction.summarisers.writers import by_model, foretelling
+from sessions.limits import overrides_of
 from sessions.models import Session
 from sessions.store import clean
 from sessions.versions import Refused, locked
@@ -68,8 +74,12 @@ def preview_run(
     pins: Iterable[int] = (),
     without: Iterable[str] = (),
     edited_summary: str | None = None,
+    model: str | None = None,
+    critique: bool = False,
+    extractive_allowed: bool = False,
 ) -> Previewed:
-    """What a run asked for now would do to the context in force. Writes nothing: the transaction is read-only.
+    """What a run asked for now would do to the context in force. Writes nothing: the transaction is read-only. No model is asked: where
+    one would write the summary, the extractive text stands in its place, and the answer says what the model would take.
 
     Raises Refused for a choice that cannot be made or a session without entries; a plan that could not land is no error but says so
     in its status.
@@ -82,12 +92,15 @@ def preview_run(
         pins=pins,
         without=without,
         edited_summary=edited_summary,
+        model=model,
+        critique=critique,
+        extractive_allowed=extractive_allowed,
     )
     with reading():
         session = Session.objects.select_related("head", "native_head").get(pk=session.pk)
         base = base_of(session)
         _check_pins(base, choice)
-        return Previewed(session, base, choice, _previewed(session, base, choice))
+        return Previewed(session, base, choice, _previewed(session, base, choice).preview)
 
 
 @transaction.atomic
@@ -101,13 +114,18 @@ def request(
     pins: Iterable[int] = (),
     without: Iterable[str] = (),
     edited_summary: str | None = None,
+    model: str | None = None,
+    critique: bool = False,
+    extractive_allowed: bool = False,
     by: Any = None,
     expected_hash: str | None = None,
     plan_digest: str | None = None,
+    rule: Rule | None = None,
 ) -> Run:
     """Store a run that starts from the context in force. Send it with `tasks.start(run)`.
 
-    `expected_hash`: the base of the preview that was looked at; `plan_digest`: its plan, which the run will not depart from. Refused
+    `expected_hash`: the base of the preview that was looked at; `plan_digest`: its plan, which the run will not depart from. `rule`: the one
+    that asks in a person's place. Refused
     (run_is_live) while another run of the session is queued or running, (stale) where the context is no longer that of
     `expected_hash`, and for a choice that cannot be made. Takes the session's lock.
     """
@@ -119,6 +137,9 @@ def request(
         pins=pins,
         without=without,
         edited_summary=edited_summary,
+        model=model,
+        critique=critique,
+        extractive_allowed=extractive_allowed,
     )
     session = locked(session_id)
     live = Run.objects.filter(session=session, state__in=Run.LIVE).first()
@@ -139,6 +160,11 @@ def request(
                 strategy=choice.name,
                 params=dict(choice.params),
                 summariser=choice.summariser,
+                model=None if choice.model is None else choice.model.name,
+                critique=choice.critique,
+                extractive_allowed=choice.extractive_allowed,
+                trigger="manual" if rule is None else "automatic",
+                rule=rule,
                 instructions=choice.instructions,
                 edited_summary=choice.edited_summary,
                 pins=sorted(choice.pins),
@@ -153,8 +179,9 @@ def request(
         raise Refused("run_is_live", "Another run of this session is queued or running.") from error
 
 
-def execute(run_id: int) -> None:
-    """Carry a queued run out, to its end. Does nothing where another worker has it or it has ended.
+def execute(run_id: int, *, limits: tuple[type[Exception], ...] = ()) -> None:
+    """Carry a queued run out, to its end. Does nothing where another worker has it or it has ended. `limits`: what the worker raises in
+    here where the run takes too long.
 
     Errors of the database come through and leave the run to `pick_up_stale_runs`; every other error ends it as failed.
     """
@@ -164,7 +191,7 @@ def execute(run_id: int) -> None:
         return
     with progress.heartbeat(held):
         try:
-            _carry_out(held)
+            _carry_out(held, limits)
         except Lost:
             logger.warning("run %s: attempt %s is no longer wanted", run_id, held.attempt)
         except CancelAsked:
@@ -209,25 +236,49 @@ def _silent(phase: str, words: str) -> None:
     """A preview has nobody to tell its progress to."""
 
 
-def _previewed(session: Session, base: Base, choice: Choice, told: Callable[[str, str], None] = _silent) -> Preview:
-    """The one function behind preview and run: the same values in, the same plan out."""
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A preview with what it was made from."""
+
+    preview: Preview
+    snapshot: Snapshot
+    budget: Budget
+
+
+def _previewed(
+    session: Session,
+    base: Base,
+    choice: Choice,
+    told: Callable[[str, str], None] = _silent,
+    *,
+    asker: Asker | None = None,
+) -> _Seen:
+    """The one function behind preview and run: the same values in, the same plan out. Without an asker no model is asked."""
     told("snapshot", f"reading the context of v{base.version.n} up to entry {base.last_seq}")
     pins = pins_of(session, choice.pins)
-    snapshot = snapshot_of(session, base, pins=pins)
-    return preview(
+    snapshot, budget = snapshot_of(session, base, pins=pins), budget_of(session)
+    writer = None
+    if choice.model is not None and asker is None:
+        writer = foretelling(choice.model, overrides_of(session.workspace_id), critique=choice.critique)
+    elif asker is not None:
+        writer = by_model(asker, critique=choice.critique, extractive_allowed=choice.extractive_allowed)
+    made = preview(
         choice.strategy,
         snapshot,
-        budget_of(session),
+        budget,
         choice.params,
         pins=pins,
         without=choice.without,
         edited_summary=choice.edited_summary,
         instructions=choice.instructions,
         told=told,
+        summariser=choice.asked,
+        writer=writer,
     )
+    return _Seen(made, snapshot, budget)
 
 
-def _carry_out(held: Claim) -> None:
+def _carry_out(held: Claim, limits: tuple[type[Exception], ...]) -> None:
     run = held.run
     result: Preview | None = None
     try:
@@ -235,27 +286,46 @@ def _carry_out(held: Claim) -> None:
         with reading():
             session = Session.objects.select_related("head", "native_head").get(pk=run.session_id)
             check_base(run, session)
-        result = _previewed(session, Base(run.base, run.last_seq, run.base_hash), choice, held.note)
-        if run.plan_digest is not None and run.plan_digest != result.digest:
-            raise Stale("The plan is no longer the one previewed. The head stays; preview again.")
+        base = Base(run.base, run.last_seq, run.base_hash)
+        asked = consulting.Consulting(held, session, choice)
+        if choice.model is not None or asked.before:
+            # Nobody is asked about a plan that is no longer the one previewed, or that would not land.
+            held.note("compare", "making the plan again, to ask about the one that was previewed")
+            result = _previewed(session, base, choice).preview
+            _check_digest(run, result)
+            if not result.lands:
+                _end_without(held, result)
+                return
+            choice = asked.ask_before(choice, result)
+        asker = _asker(held, session, choice)
+        seen = _previewed(session, base, choice, held.note, asker=asker)
+        result = seen.preview
+        if not asked.changed:
+            _check_digest(run, result)
         if not result.lands:
-            failed = result.status in REFUSED_AS_FAILED
-            held.end(
-                Run.State.FAILED if failed else Run.State.REFUSED,
-                status=result.status,
-                reason=result.reason,
-                **_figures(result),
-            )
+            _end_without(held, result)
             return
+        result = asked.ask_after(seen.preview, seen.snapshot, seen.budget)
         held.note("land", "writing the version and moving the head")
         label = choice.strategy.label
         land(held, edits=result.edits, status=result.status, label=label, **_figures(result))
     except Refused as refusal:
         held.end(Run.State.REFUSED, status=None, reason=str(refusal))
+    except consulting.Blocked as blocked:
+        held.end(
+            Run.State.REFUSED,
+            status=Status.BLOCKED_BY_HOOK,
+            reason=str(blocked),
+            **({} if result is None else _figures(result)),
+        )
     except Stale as stale:
         held.end(
             Run.State.REFUSED, status=Status.STALE, reason=str(stale), **({} if result is None else _figures(result))
         )
+    except limits:
+        limit = settings.RUN_SOFT_LIMIT
+        reason = f"It took longer than the {limit:,} seconds a run may take; the head stays where it was."
+        held.end(Run.State.FAILED, status=Status.INTERRUPTED, reason=reason)
     except (Lost, CancelAsked, Error):
         raise
     except Exception as error:
@@ -265,6 +335,35 @@ def _carry_out(held: Claim) -> None:
             status=None,
             reason=clean(f"The run broke off ({type(error).__name__}: {error}); the head stays where it was.") or "",
         )
+
+
+def _check_digest(run: Run, result: Preview) -> None:
+    if run.plan_digest is not None and run.plan_digest != result.digest:
+        raise Stale("The plan is no longer the one previewed. The head stays; preview again.")
+
+
+def _end_without(held: Claim, result: Preview) -> None:
+    """End a run whose plan does not land."""
+    failed = result.status in REFUSED_AS_FAILED
+    held.end(
+        Run.State.FAILED if failed else Run.State.REFUSED,
+        status=result.status,
+        reason=result.reason,
+        **_figures(result),
+    )
+
+
+def _asker(held: Claim, session: Session, choice: Choice) -> Asker | None:
+    if choice.model is None:
+        return None
+    second = fallback(choice.model)
+    return Asker(
+        run_id=held.run.pk,
+        models=[choice.model] if second is None else [choice.model, second],
+        overrides=overrides_of(session.workspace_id),
+        watch=held.wanted,
+        told=lambda words: held.note("summary", words),
+    )
 
 
 def _choice_of(run: Run) -> Choice:
@@ -278,6 +377,9 @@ def _choice_of(run: Run) -> Choice:
         pins=run.pins,
         without=run.without,
         edited_summary=run.edited_summary,
+        model=run.model,
+        critique=run.critique,
+        extractive_allowed=run.extractive_allowed,
     )
     if str(choice.strategy.version) != version:
         raise Refused(

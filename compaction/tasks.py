@@ -9,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
 from celery.signals import worker_ready
 from django.conf import settings
 from django.db import connections, transaction
@@ -23,10 +24,14 @@ logger = logging.getLogger(__name__)
 UNREACHABLE = (BrokerError, psycopg.Error, OSError)  # what kombu and its pgmq transport raise where nobody answers
 
 
-@shared_task(name="compaction.execute")  # type: ignore[untyped-decorator]  # Celery carries no types
+@shared_task(  # type: ignore[untyped-decorator]  # Celery carries no types
+    name="compaction.execute", soft_time_limit=settings.RUN_SOFT_LIMIT, time_limit=settings.RUN_HARD_LIMIT
+)
 def execute(run_id: int) -> None:
-    """Carry a run out. May be delivered twice: the second does nothing."""
-    runs.execute(run_id)
+    """Carry a run out. May be delivered twice: the second does nothing. Beyond its soft limit the run ends and says so; beyond the hard one
+    its process is ended, and `sweep` says so.
+    """
+    runs.execute(run_id, limits=(SoftTimeLimitExceeded,))
 
 
 def submit(session_id: UUID, **choice: Any) -> Run:

@@ -171,6 +171,24 @@ RUN_HEARTBEAT_SECONDS = max(1, env.number("PALIMPSEST_RUN_HEARTBEAT", default=3)
 # How often a run is tried whose worker dies in the middle. Once: it then fails with that reason, and the head stays.
 RUN_ATTEMPTS = max(1, env.number("PALIMPSEST_RUN_ATTEMPTS", default=1))
 
+# Seconds after which a run is stopped and says so, and after which its process is ended: below the broker's own patience.
+RUN_SOFT_LIMIT = max(1, min(env.number("PALIMPSEST_RUN_LIMIT", default=15 * 60), broker.TASK_SOFT_TIME_LIMIT))
+RUN_HARD_LIMIT = RUN_SOFT_LIMIT + 60
+
+# Models that may write summaries, the default first, as provider:name; without one only the extractive summariser is there.
+# Agents' own variables (ANTHROPIC_API_KEY and the like) are not read: a key is used here only where it was given for this.
+_PROVIDERS = ("anthropic", "openai", "gemini", "compatible")
+LLM_MODELS = env.words("PALIMPSEST_LLM_MODELS")
+LLM_FALLBACK = env.text("PALIMPSEST_LLM_FALLBACK")
+LLM_KEYS = {name: env.secret(f"PALIMPSEST_{name.upper()}_KEY") for name in _PROVIDERS}
+LLM_URLS = {name: env.text(f"PALIMPSEST_{name.upper()}_URL") for name in _PROVIDERS}
+# Seconds for one answer; how often a request is sent again; the longest wait a provider may ask for before it counts as away.
+LLM_TIMEOUT = max(1, env.number("PALIMPSEST_LLM_TIMEOUT", default=180))
+LLM_RETRIES = max(0, env.number("PALIMPSEST_LLM_RETRIES", default=4))
+LLM_LONGEST_WAIT = max(0, env.number("PALIMPSEST_LLM_LONGEST_WAIT", default=90))
+# Whether a hook may be a command of this machine.
+HOOK_COMMANDS = env.flag("PALIMPSEST_HOOK_COMMANDS", default=False)
+
 # tiktoken reads this variable itself when it loads a vocabulary; without it, it would try to download one.
 vocabularies.point_tiktoken_at(vocabularies.folder(DATA_DIR))
 

@@ -107,7 +107,7 @@ class Job:
     def overhead(self) -> int:
         """Tokens of a prompt besides the record: rules, task, earlier summary, wishes."""
         frame = prompts.task(self.ask.template, tokens=self.wanted, earlier=True, piece=(1, 2))
-        around = prompts.material("", earlier=self.earlier, wishes=self.ask.instructions)
+        around = prompts.material("", earlier=self.earlier, wishes=self.ask.instructions, focus=self.ask.focus)
         return sum(self.count([prompts.SYSTEM, frame, around])) + 50
 
 
@@ -117,7 +117,7 @@ def job(ask: SummaryAsk, survey: Survey, folded: set[int], capacity: Capacity, c
     old = [event.text for event in events if event.voice is Voice.SUMMARY]
     numbers = {event.n for event in events}
     room = min(LARGEST, int(ask.max_tokens * SHARE))
-    earlier = [text for text in (ask.previous, *old) if text.strip()]
+    earlier = list(dict.fromkeys(text.strip() for text in (ask.previous, *old) if text.strip()))
     listed = manifest(survey.findings, numbers, earlier, room=room, count=count)
     said = [event for event in events if event.voice is not Voice.SUMMARY]
     wanted = max(
@@ -211,7 +211,7 @@ def _first(todo: Job, piece: str, earlier: str, place: tuple[int, int]) -> Reque
     told = prompts.task(
         todo.ask.template, tokens=todo.wanted, earlier=bool(earlier), piece=place if place[1] > 1 else None
     )
-    given = prompts.material(piece, earlier=earlier, wishes=todo.ask.instructions)
+    given = prompts.material(piece, earlier=earlier, wishes=todo.ask.instructions, focus=todo.ask.focus)
     purpose = "summary" if place[1] == 1 else f"summary, piece {place[0]} of {place[1]}"
     return Request(purpose, prompts.SYSTEM, (("user", f"{given}\n\n{told}"),), todo.output)
 

@@ -1,0 +1,173 @@
+"""One call to one provider, in one form for all of them. The only module that knows the client library; it is read in at the first call.
+
+The library's own retries are off: `asking` decides, so that each attempt is seen and can be cancelled.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from compaction.summarisers.configured import Target
+from compaction.summarisers.writing import Request
+from sessions.prices import Spent
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+_KEYLESS = "none"  # some servers want a key and look at none
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer. `spent`: by the provider's own figures; None where it gave none. `cut`: it ended at the limit of tokens."""
+
+    text: str
+    cut: bool
+    spent: Spent | None
+
+
+class Trouble(Exception):
+    """No answer. `kind` in two words; `again`: whether the same request may be answered later. `after`: seconds, as the provider asks.
+    `limit`: tokens a prompt may have, where it was too long and the provider says so.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        words: str,
+        *,
+        again: bool = False,
+        after: float | None = None,
+        status: int | None = None,
+        overflow: bool = False,
+    ) -> None:
+        super().__init__(words)
+        self.kind = kind
+        self.again = again
+        self.after = after
+        self.status = status
+        self.overflow = overflow
+        self.limit = _limit(words) if overflow else None
+
+
+async def converse(target: Target, request: Request, *, timeout: float) -> Said:  # noqa: ASYNC109 -- of the client, for one attempt
+    """Ask once. Raises Trouble. Cancelling the task closes the connection."""
+    import httpx2
+    from pydantic_ai import exceptions
+    from pydantic_ai.direct import model_request
+
+    # A redirect would carry the key elsewhere.
+    async with httpx2.AsyncClient(timeout=timeout, follow_redirects=False) as client:
+        try:
+            answer = await model_request(
+                _model(target, client),
+                _messages(request),
+                model_settings={
+                    "max_tokens": request.max_tokens,
+                    "timeout": timeout,
+                    "request_timeout": timeout,  # of the whole: a server that sends a byte now and then is no answer either
+                    "max_retries": 0,
+                    "thinking": False,
+                },
+            )
+        except exceptions.AgentRunError as error:
+            raise _trouble(error) from None  # the cause holds the request, and with it the key
+        except httpx2.HTTPError as error:
+            raise Trouble("no connection", type(error).__name__, again=True) from None
+    return Said(answer.text or "", answer.finish_reason == "length", _spent(answer.usage))
+
+
+def _model(target: Target, client: Any) -> Model:
+    match target.provider:
+        case "anthropic":
+            from pydantic_ai.models.anthropic import AnthropicModel
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            maker = AnthropicProvider(api_key=target.key, base_url=target.url, http_client=client)
+            return AnthropicModel(target.model, provider=maker)
+        case "gemini":
+            from pydantic_ai.models.google import GoogleModel
+            from pydantic_ai.providers.google import GoogleProvider
+
+            return GoogleModel(
+                target.model, provider=GoogleProvider(api_key=target.key, base_url=target.url, http_client=client)
+            )
+        case _:
+            from pydantic_ai.models.openai import OpenAIChatModel
+            from pydantic_ai.providers.openai import OpenAIProvider
+
+            url = target.url or "https://api.openai.com/v1"
+            return OpenAIChatModel(
+                target.model,
+                provider=OpenAIProvider(base_url=url, api_key=target.key or _KEYLESS, http_client=client),
+            )
+
+
+def _messages(request: Request) -> list[Any]:
+    from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, TextPart, UserPromptPart
+
+    out: list[Any] = []
+    for n, (role, text) in enumerate(request.turns):
+        if role == "assistant":
+            out.append(ModelResponse(parts=[TextPart(text)]))
+            continue
+        parts: list[Any] = [SystemPromptPart(request.system)] if n == 0 else []
+        out.append(ModelRequest(parts=[*parts, UserPromptPart(text)]))
+    return out
+
+
+def _spent(usage: Any) -> Spent | None:
+    if not usage.input_tokens and not usage.output_tokens:
+        return None
+    read, written = usage.cache_read_tokens or 0, usage.cache_write_tokens or 0
+    return Spent(max(0, usage.input_tokens - read - written), read, written, usage.output_tokens)
+
+
+_TOO_LONG = re.compile(
+    r"context[ _-]?(?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens|input token count|exceeds? the (?:maximum|available)",
+    re.IGNORECASE,
+)
+_LIMITS = re.compile(
+    r"(?:>|limit(?: of| is)?|maximum(?: context length| allowed| number of tokens)?(?: is| of|:)?|\()\s*([\d,]{4,9})(?:\s*tokens|\s*maximum|\)|\b)",
+    re.IGNORECASE,
+)
+
+
+def _limit(words: str) -> int | None:
+    """The tokens a prompt may have, by an error's words ("210,000 tokens > 200,000 maximum"); None where they do not say."""
+    found = _LIMITS.search(words)
+    return int(found[1].replace(",", "")) if found is not None and found[1].replace(",", "") else None
+
+
+def _trouble(error: Any) -> Trouble:
+    """The library's many errors as ours."""
+    from pydantic_ai import exceptions as known
+
+    words = str(getattr(error, "message", "") or error)
+    status = getattr(error, "status_code", None)
+    after = getattr(error, "retry_after", None)
+    if isinstance(error, known.ModelContextWindowExceededError) or (
+        status in (400, 413, 422, 500) and _TOO_LONG.search(f"{words} {getattr(error, 'body', '')}")
+    ):
+        return Trouble("prompt too long", f"{words} {getattr(error, 'body', '') or ''}", status=status, overflow=True)
+    kinds: tuple[tuple[Any, str, bool], ...] = (
+        (known.ModelQuotaExceededError, "quota used up", False),
+        (known.ModelRateLimitError, "rate limit", True),
+        (known.ModelUnavailableError, "overloaded", True),
+        (known.ModelServerError, "server error", True),
+        (known.ModelRequestTimeout, "timeout", True),
+        (known.ModelTimeoutError, "timeout", True),
+        (known.ModelConnectionError, "no connection", True),
+        (known.ModelAuthenticationError, "key refused", False),
+        (known.ModelNotFoundError, "no such model", False),
+        (known.ModelRequestRejectedError, "request refused", False),
+    )
+    for kind, name, again in kinds:
+        if isinstance(error, kind):
+            return Trouble(name, words, again=again, after=after, status=status)
+    again = status is not None and (status in (408, 409, 425, 429) or status >= 500)
+    return Trouble(
+        "unreadable answer" if status is None else f"status {status}", words, again=again, after=after, status=status
+    )
