@@ -19,6 +19,12 @@ BUILT_IN = {
     "pi": "compaction.strategies.pi:STRATEGY",
     "range": "compaction.strategies.range:STRATEGY",
     "handoff": "compaction.strategies.handoff:STRATEGY",
+    "claude-code": "compaction.strategies.claude_code:STRATEGY",
+    "codex": "compaction.strategies.codex:STRATEGY",
+    "gemini": "compaction.strategies.gemini:STRATEGY",
+    "opencode": "compaction.strategies.opencode:STRATEGY",
+    "j-cli": "compaction.strategies.jcli:STRATEGY",
+    "universal": "compaction.strategies.universal:STRATEGY",
 }
 
 RECOMMENDED = "hybrid"
