@@ -44,7 +44,7 @@ def media_in(record: bytes) -> Iterator[Held]:
     """The media of a record, in the order in which it holds them. Nothing for what is no JSON.
 
     Three shapes are known: `data` beside a media type (Anthropic, Gemini), a `data:` address in any field (OpenAI, OpenCode, AI SDK),
-    and `data` in a block of type image or file.
+    and the bytes by their field's name in a block of type image or file.
     """
     try:
         value = orjson.loads(record)
@@ -61,6 +61,7 @@ def media_in(record: bytes) -> Iterator[Held]:
 
 
 _TYPES = frozenset({"media_type", "mimeType", "mime_type", "mediaType", "mime"})
+_BODIES = frozenset({"data", "image", "file", "blob"})
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
@@ -72,7 +73,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
             if isinstance(inner, str):
                 if inner.startswith("data:") and ";base64," in inner[:200]:
                     yield inner.partition(",")[2]
-                elif key == "data" and typed and len(inner) >= 8:
+                elif key in _BODIES and typed and len(inner) >= 8:
                     yield inner
             else:
                 yield from _texts(inner, depth + 1)

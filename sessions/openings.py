@@ -110,7 +110,8 @@ def _line(seen: Reading, row: Entry, results: list[Entry]) -> Line:
     stretch = Stretch((seq,), seq - 1, seq, True, True)
     _, bodies = queries.inserted(seen.version, stretch, [seq, *(result.seq for result in results)])
     children = queries.children_by_call(session, row.call_ids or ())
-    drawn = lines_of([row, *results], bodies=bodies, pins=queries.pins_of(session), children=children)
+    # All of it at once: the results come behind the line that they join.
+    drawn = list(lines_of([row, *results], bodies=bodies, pins=queries.pins_of(session), children=children))
     line = next((line for line in drawn if isinstance(line, Line)), None) or line_of(row, unpack(row.parts))
     line.ghost = seq in seen.hidden
     return line

@@ -120,7 +120,7 @@ def _number(value: object) -> int | None:
 _ARROW = re.compile(r"^ *(\d+)(?:→|\t)(.*)$")  # Claude Code
 _COLON = re.compile(r"^(\d+): ?(.*)$")  # OpenCode; older: 00001| text
 _PIPE = re.compile(r"^(\d{5})\| ?(.*)$")
-_OPENCODE = re.compile(r"(?:<path>.*?</path>\n<type>file</type>\n)?<(content|file)>\n(.*?)\n?</\1>(.*)\Z", re.DOTALL)
+_OPENCODE = re.compile(r"(?:<path>.*?</path>\n<type>file</type>\n)?<(content|file)>\n?(.*?)\n?</\1>(.*)\Z", re.DOTALL)
 _OPENCODE_END = re.compile(r"\n*\((?:End of file|File has more lines|Showing lines)[^\n]*\)\s*\Z")
 _TOTAL = re.compile(r"total (\d+) lines|of (\d+) total lines|\(of (\d+)\)")
 _GEMINI_CUT = re.compile(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
+from sessions import render
 from sessions.calls import call_of
 from sessions.entries import Part, PartKind
 from sessions.pieces import delegates, edits, media, others, plans, questions, reads, searches, shell, web
@@ -56,17 +57,18 @@ def pieces_of(entry: Whole, results: Sequence[Whole] = (), asked: Asked | None =
             if part.call_id not in joined:
                 out.extend(answer_piece(one, asked))
         elif part.kind is not PartKind.MEDIA:
-            out.extend(_part_pieces(one, asked))
+            out.extend(_part_pieces(one, asked, among=len(parts) > 1))
     for at, more in ((seq, parts), *results):
         out.extend(media.held(at, more))
     return out
 
 
-def _part_pieces(one: Placed, asked: Asked) -> Iterator[Piece]:
+def _part_pieces(one: Placed, asked: Asked, *, among: bool) -> Iterator[Piece]:
+    """What is neither a call nor a result nor media. `among`: other parts stand beside it, so that it needs its name."""
     part = one.part
     if part.kind is PartKind.REASONING:
         if part.text:
-            yield text_piece("words", part.text, asked, source=one)
+            yield _thought(one, asked, _("Reasoning") if among else "")
         else:
             yield Piece("note", _("Encrypted: the record holds no readable text."))
     elif not part.text:
@@ -77,3 +79,11 @@ def _part_pieces(one: Placed, asked: Asked) -> Iterator[Piece]:
         yield text_piece("output", part.text, asked, failed=True, source=one)
     else:
         yield text_piece("words", part.text, asked, source=one)
+
+
+def _thought(one: Placed, asked: Asked, title: str) -> Piece:
+    """Reasoning, as markdown where it is short enough to be shown whole; of a long one the middle is left out."""
+    text = one.part.text
+    if asked.whole or len(text) <= web.SHOWN:
+        return Piece("thought", render.markdown(text), title=title, source=one)
+    return text_piece("words", text, asked, title=title, source=one)

@@ -11,6 +11,7 @@ from sessions.calls import Call, patch_of
 from sessions.diffs import LINES, diff
 from sessions.hunks import Hunk, counts, hunks_of_facts, hunks_of_patch, hunks_of_texts
 from sessions.outputs import Numbered
+from sessions.pieces import others
 from sessions.pieces.base import Asked, Piece, Placed, answer_piece
 from sessions.pieces.reads import listing, path_of
 
@@ -68,6 +69,9 @@ def draw(call: Call, asked_for: Placed, answer: Placed | None, asked: Asked) -> 
         total = sum(len(hunk.lines) for hunk in hunks)
         facts = {"split": asked.split, "cut": not asked.whole and total > LINES, "recorded": bool(recorded)}
         yield Piece("diff", html, facts=facts)
+    else:
+        # A call of a shape we do not know: what it was given, as it stands.
+        yield from others.asked_pieces(call, asked_for, asked)
     if answer is not None and answer.part.meta.get("hunks_cut"):
         yield Piece("note", _("More was changed than the record's first hunks: the raw record has all of it."))
     if answer is not None and (failed or not answer.part.text.startswith(_SAID)):

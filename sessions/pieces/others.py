@@ -10,11 +10,7 @@ from sessions.pieces.web import prose
 
 
 def draw(call: Call, asked_for: Placed, answer: Placed | None, asked: Asked) -> Iterator[Piece]:
-    piece = fields_piece(dict(call.given), asked)
-    if piece is not None:
-        yield piece
-    elif asked_for.part.text.strip() not in ("", "{}", "null"):
-        yield text_piece("code", asked_for.part.text, asked)
+    yield from asked_pieces(call, asked_for, asked)
     if answer is None:
         return
     text = answer.part.text
@@ -22,3 +18,12 @@ def draw(call: Call, asked_for: Placed, answer: Placed | None, asked: Asked) -> 
         yield prose(answer, asked)
     else:
         yield from answer_piece(answer, asked)
+
+
+def asked_pieces(call: Call, asked_for: Placed, asked: Asked) -> Iterator[Piece]:
+    """What a call was given: its arguments by name, or the text it is where that is no object."""
+    piece = fields_piece(dict(call.given), asked)
+    if piece is not None:
+        yield piece
+    elif asked_for.part.text.strip() not in ("", "{}", "null"):
+        yield text_piece("code", asked_for.part.text, asked)
