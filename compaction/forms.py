@@ -53,6 +53,9 @@ class Choosing:
     without: list[str] = field(default_factory=list)
     edited_summary: str | None = None
     unknown: str = ""
+    model: str | None = None
+    critique: bool = False
+    extractive_allowed: bool = False
 
     @property
     def errors(self) -> list[str]:
@@ -68,6 +71,9 @@ class Choosing:
             "pins": self.pins,
             "without": self.without,
             "edited_summary": self.edited_summary,
+            "model": self.model,
+            "critique": self.critique,
+            "extractive_allowed": self.extractive_allowed,
         }
 
     def pairs(self) -> Iterator[tuple[str, str]]:
@@ -77,7 +83,11 @@ class Choosing:
         yield "was", f"{self.strategy.id}|{self.preset}"
         for one in self.fields:
             yield f"{SET}{one.param.name}", one.text
-        yield "summariser", self.summariser
+        yield "summariser", self.summariser if self.model is None else f"{self.summariser}:{self.model}"
+        if self.critique:
+            yield "critique", "yes"
+        if self.extractive_allowed:
+            yield "or-extractive", "yes"
         if self.instructions:
             yield "instructions", self.instructions
         for seq in self.pins:
@@ -101,12 +111,16 @@ def read(data: QueryDict) -> Choosing:
     if was_strategy not in ("", strategy.id) or preset not in strategy.presets:
         preset = ""
     fields, params = _fields(strategy, preset, typed)
+    summariser, _, model = (data.get("summariser") or "extractive").partition(":")
     return Choosing(
         strategy=strategy,
         preset=_preset(strategy, params),
         params=params,
         fields=fields,
-        summariser=data.get("summariser") or "extractive",
+        summariser=summariser,
+        model=model or None,
+        critique=data.get("critique") == "yes",
+        extractive_allowed=data.get("or-extractive") == "yes",
         instructions=_plain(data.get("instructions", ""))[:LONGEST_INSTRUCTIONS],
         pins=_pins(data),
         without=_without(data),

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from ninja import Field, Schema
 
+from compaction import accounts
 from compaction.models import Run
 from compaction.runs import Previewed
 from compaction.strategies import RECOMMENDED
@@ -28,6 +29,13 @@ class CompactIn(Schema):
     )
     without: list[str] = Field(default_factory=list, description="paths of files not to bring back")
     edited_summary: str | None = Field(None, description="in the place of what the summariser wrote")
+    model: str | None = Field(
+        None, description="with the summariser llm: provider:name of a configured model; null: the first"
+    )
+    critique: bool = Field(False, description="the model looks over what it wrote")
+    extractive_allowed: bool = Field(
+        False, description="the extractive summary may stand in where the model gives none"
+    )
     preview: bool = False
     expected_hash: str | None = Field(
         None, description="`base_hash` of the preview: refused as stale where the context has moved on"
@@ -57,6 +65,8 @@ class RunOut(Schema):
     strategy: str
     params: dict[str, Any]
     summariser: str
+    model: str | None = Field(description="provider:name, where a model writes the summary")
+    trigger: str = Field(description="manual or automatic")
     instructions: str
     pins: list[int]
     without: list[str]
@@ -81,13 +91,16 @@ class RunOut(Schema):
 
 
 class RunWhole(RunOut):
-    """A run with its report: the preview as it was when the run came to its end."""
+    """A run with its report: the preview as it was when the run came to its end; and what it asked of models and hooks."""
 
     report: dict[str, Any] | None
+    calls: list[dict[str, Any]] = Field(description="calls to models, each attempt, by the provider's own figures")
+    hooks: list[dict[str, Any]] = Field(description="what each hook said")
 
     @classmethod
     def of(cls, run: Run) -> RunWhole:
-        return cls(**_fields(run), report=run.report)
+        asked = accounts.as_json(run)
+        return cls(**_fields(run), report=run.report, calls=asked["calls"], hooks=asked["hooks"])
 
 
 class RunsOut(Schema):
@@ -154,6 +167,7 @@ def plan_json(previewed: Previewed) -> dict[str, Any]:
         "strategy": choice.name,
         "params": dict(choice.params),
         "summariser": choice.summariser,
+        "model": None if choice.model is None else choice.model.name,
         "instructions": choice.instructions,
         "pins": sorted(choice.pins),
         "without": sorted(choice.without),
@@ -171,6 +185,8 @@ def _fields(run: Run) -> dict[str, Any]:
         "strategy": run.strategy,
         "params": run.params,
         "summariser": run.summariser,
+        "model": run.model,
+        "trigger": run.trigger,
         "instructions": run.instructions,
         "pins": run.pins,
         "without": run.without,

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from compaction import forms
+from compaction.accounts import dollars
 from compaction.forms import Choosing
 from compaction.gauging import gauge_of, meter_label
+from compaction.hooks.consulting import hooks_of
+from compaction.hooks.contract import POST, PRE
 from compaction.models import Run
+from compaction.plan import SummaryAnswer
 from compaction.preview import LANDS, Preview
 from compaction.reporting import changes_of, files_of, retention_of, strip_of
 from compaction.runs import Previewed
 from compaction.shown import Cost, Line, Page, Part, Refusal, Report, Summariser
 from compaction.strategies.base import Strategy
+from compaction.summarisers.configured import lacking, models
 from compaction.summary.template import NOTHING, TITLES, bullet
 from compaction.telling import sentence
 from sessions.gauge import window_of
@@ -29,12 +35,6 @@ from sessions.templatetags.palimpsest import n as number
 from sessions.versions import Refused
 
 FIRST_WORDS = 140  # characters of a closed section that are shown
-
-SUMMARISERS = (
-    Summariser("extractive", gettext_lazy("extractive, no model"), ready=True),
-    Summariser("llm", gettext_lazy("model: not configured"), ready=False),
-)
-
 
 # ── pages ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -60,7 +60,9 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
     out.edited = choosing.edited_summary is not None
     out.files = files_of(session, report, choosing.without)
     out.cost = _cost(shown)
-    out.price = _("no model call")
+    foretold = _foretold(shown)
+    out.price = _("no model call") if foretold is None else price_words(foretold)
+    out.by_model = "" if foretold is None else foretold["model"]
     out.checks = [
         {"words": _(check["label"]), "ok": check["ok"], "detail": check["detail"]} for check in report["checks"]
     ]
@@ -76,6 +78,29 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
         *choosing.pairs(),
     ]
     return out
+
+
+def summarisers_for(choosing: Choosing) -> list[Summariser]:
+    """Who may write the summary: the extractive one, and every model that can be asked."""
+    rows = [Summariser("extractive", _("extractive, no model"), ready=True)]
+    why = lacking()
+    if why:
+        rows.append(Summariser("llm", _("model: not configured"), ready=False))
+        return rows
+    named = choosing.model or ""
+    for n, one in enumerate(models()):
+        chosen = choosing.summariser == "llm" and (named in (one.name, one.model) or (not named and n == 0))
+        rows.append(Summariser(f"llm:{one.name}", one.name, ready=True, chosen=chosen))
+    return rows
+
+
+def hooks_for(session: Session) -> list[str]:
+    """The hooks that a run asked for by a person would ask, as "name, before" and "name, after"."""
+    before = [hook.name for hook in hooks_of(session.workspace_id, event=PRE, trigger="manual")]
+    after = [hook.name for hook in hooks_of(session.workspace_id, event=POST, trigger="manual")]
+    return [_("{name}, before").format(name=name) for name in before] + [
+        _("{name}, after").format(name=name) for name in after
+    ]
 
 
 def report_of(session: Session, run: Run) -> Report | None:
@@ -169,6 +194,13 @@ def address(choosing: Choosing) -> str:
         pairs.append(("preset", choosing.preset))
     else:
         pairs += [(f"{forms.SET}{one.param.name}", one.text) for one in choosing.fields if one.text != ""]
+    if choosing.summariser != "extractive":
+        pairs.append(("summariser", ":".join(part for part in (choosing.summariser, choosing.model) if part)))
+        pairs += [
+            (name, "yes")
+            for name, on in (("critique", choosing.critique), ("or-extractive", choosing.extractive_allowed))
+            if on
+        ]
     if choosing.instructions:
         pairs.append(("instructions", choosing.instructions))
     pairs += [("pin", str(seq)) for seq in choosing.pins]
@@ -182,6 +214,8 @@ def address_of_run(run: Run) -> str:
     for name, value in run.params.items():
         if value is not None:
             pairs.append((f"{forms.SET}{name}", ("yes" if value else "no") if isinstance(value, bool) else str(value)))
+    if run.model is not None:
+        pairs.append(("summariser", f"{run.summariser}:{run.model}"))
     pairs += [("pin", str(seq)) for seq in run.pins]
     pairs += [("without", path) for path in run.without]
     return urlencode(pairs)
@@ -242,8 +276,49 @@ def _sections(shown: Preview) -> tuple[list[Part], int, str]:
     return parts, counts[-1], forms.draft_digest(texts)
 
 
+def _foretold(shown: Preview) -> dict[str, Any] | None:
+    """What the model would take for all summaries of a plan; None where none would be asked."""
+    found = [one.cost for one in shown.answers if isinstance(one, SummaryAnswer) and one.stands_in]
+    if not found:
+        return None
+    money = [Decimal(cost["usd"]) for cost in found if cost["usd"] is not None]
+    return {
+        "model": found[0]["model"],
+        "calls": sum(cost["calls"] for cost in found),
+        "prompt": sum(cost["prompt"] for cost in found),
+        "output": sum(cost["output"] for cost in found),
+        "usd": sum(money, Decimal(0)) if len(money) == len(found) else None,
+        "price": found[0]["price"],
+        "record": found[0]["record"],
+    }
+
+
+def price_words(foretold: Mapping[str, Any]) -> str:
+    """Say what a model would cost at most: "at most $0.012", or that nobody knows."""
+    if foretold["usd"] is None:
+        return _("price of {model} not known").format(model=foretold["model"])
+    return _("at most {money}").format(money=dollars(foretold["usd"]))
+
+
 def _cost(shown: Preview) -> list[Cost]:
-    rows = [Cost(_("Summariser, extractive: no model is asked"), _("0 tokens"))]
+    foretold = _foretold(shown)
+    if foretold is None:
+        who = _("Summary: written by you") if shown.summary is not None and shown.summary.summariser == "edited" else ""
+        rows = [Cost(who or _("Summariser, extractive: no model is asked"), _("0 tokens"))]
+    else:
+        words = ngettext("{model}, predicted: {n} call", "{model}, predicted: {n} calls", foretold["calls"]).format(
+            model=foretold["model"], n=number(foretold["calls"])
+        )
+        figure = _("{prompt} tokens in, at most {output} out").format(
+            prompt=number(foretold["prompt"]), output=number(foretold["output"])
+        )
+        rows = [Cost(words, figure)]
+        by = (
+            _("What that costs, by {source}").format(source=foretold["price"])
+            if foretold["price"]
+            else _("What that costs")
+        )
+        rows.append(Cost(by, price_words(foretold)))
     if shown.lands:
         cached = _cached_prefix(shown)
         again = shown.tokens_after - cached

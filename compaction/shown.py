@@ -183,6 +183,7 @@ class Page:
     files: Files = field(default_factory=Files)
     cost: list[Cost] = field(default_factory=list)
     price: str = ""
+    by_model: str = ""  # the model that will write the summary; "" where none will
     checks: list[Mapping[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     hidden: list[tuple[str, str]] = field(default_factory=list)
@@ -210,3 +211,4 @@ class Summariser:
     id: str
     label: Any
     ready: bool
+    chosen: bool = False

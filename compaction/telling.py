@@ -166,15 +166,21 @@ def _short(seconds: float | None) -> str:
 
 
 def _names(run: Run) -> dict[str, str]:
-    return {
+    seen = {str(phase) for _at, phase, _words in run.log}
+    some = {"compare": _("Compare with the preview"), "hooks": _("Ask the hooks")}
+    names = {
         "snapshot": _("Snapshot of {base}").format(base=run.base),
         "plan": _("Plan: {strategy}").format(strategy=label_of(run.strategy)),
         "survey": _("Read what it holds"),
         "summary": _("Write the summary"),
         "files": _("Re-inject files"),
         "check": _("Checks and retention report"),
+        "hooks after": _("Ask the hooks about the result"),
         "land": _("Move the head"),
     }
+    if "hooks after" not in seen:
+        del names["hooks after"]
+    return {phase: name for phase, name in some.items() if phase in seen} | names
 
 
 def _unchanged(run: Run) -> str:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from compaction import forms, queries, runs, showing, tasks, telling, versionline
+from compaction import accounts, forms, queries, runs, showing, tasks, telling, versionline
 from compaction.models import Run
 from compaction.runs import Previewed
 from compaction.shown import Page, Refusal
@@ -98,7 +98,8 @@ def _preview(
         "strategies": showing.strategies_for(choosing, strategies(), RECOMMENDED),
         "params": showing.params_for(choosing, page.used),
         "presets": list(choosing.strategy.presets),
-        "summarisers": showing.SUMMARISERS,
+        "summarisers": showing.summarisers_for(choosing),
+        "hooks": showing.hooks_for(session),
         "preview": page,
         "refusal": refusal,
         "blocked": _blocked(request, page, live),
@@ -144,7 +145,12 @@ def run(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
     htmx = cast("Request", request).htmx
     polled = bool(htmx) and request.GET.get("part") == "progress"
     if polled and row.state in Run.LIVE:
-        context = {"run": row, "session": session, "progress": telling.tell(row, timezone.now())}
+        context = {
+            "run": row,
+            "session": session,
+            "progress": telling.tell(row, timezone.now()),
+            "account": accounts.of(row),
+        }
         return render(request, "compaction/run.html#progress-part", context)
     context = _run_context(request, session, row)
     if not polled:
@@ -162,6 +168,7 @@ def _run_context(request: HttpRequest, session: Session, row: Run) -> dict[str, 
         "run": row,
         "progress": telling.tell(row, timezone.now(), until=showing.until_next(session, row)),
         "report": report,
+        "account": accounts.of(row),
         "undoable": row.version_id is not None and session.current is not None and session.current.pk == row.version_id,
         "again_href": reverse("compaction:compact", args=[session.pk]) + "?" + showing.address_of_run(row),
         "earlier": [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from compaction.summarisers.transcript import fenced
-from compaction.summary.shapes import NINE, PLAIN, SHAPES
+from compaction.summary.shapes import CONCLUSION, NINE, PLAIN, SHAPES
 from compaction.summary.template import TITLES
 
 SYSTEM = """\
@@ -115,6 +115,11 @@ def _form(shape: str) -> str:
         rows = [f"## {title}\n({_ABOUT.get(title, '')})" for title in known.parts]
         return "\n\n".join(
             ["Use exactly these headings, in this order, and “(none)” where there is nothing to say:", *rows]
+        )
+    if known.id == CONCLUSION:
+        return (
+            "This stretch of the session is over. Write its conclusion in a few lines: what it set out to do, how it ended, what someone who "
+            "goes on from here has to know of it; where it was given up, what was tried and why it failed. No headings."
         )
     return (
         "Write running text, as plain as a colleague's note: what the user wants, what was done and with what result, what was decided and "

@@ -17,20 +17,26 @@ from compaction.summarisers import configured
 from compaction.summarisers.asking import Asker, worth
 from compaction.summarisers.configured import Target
 from compaction.summarisers.writing import Job, figures, forecast, job, write
+from compaction.summary.shapes import CONCLUSION
 from compaction.summary.survey import Survey, survey
 from sessions.windows.overrides import Override
+
+SMALL = 2_000
+"""Tokens of a closed stretch below which no model is asked for its conclusion: a strategy may fold hundreds of them."""
 
 
 def foretelling(target: Target, overrides: Sequence[Override], *, critique: bool = False) -> Writer:
     """The extractive text in the place of the model's, with the calls, tokens and money the model would take. Asks nobody."""
 
     def stand_in(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey) -> SummaryAnswer:
-        found = forecast(_job(ask, snapshot, count, surveyed, target, overrides, critique=critique))
+        todo = _job(ask, snapshot, count, surveyed, target, overrides, critique=critique)
+        if _small(todo):
+            return _extractive(ask, snapshot, count, surveyed)
+        found = forecast(todo)
         price = worth(target, overrides, prompt=found.prompt, output=found.output)
         cost: dict[str, Any] = {"model": target.name, **figures(found)}
         cost |= {"usd": None if price is None else str(price[0]), "price": None if price is None else price[1]}
-        written = answer(ask, snapshot, count, surveyed=surveyed)
-        assert isinstance(written, SummaryAnswer)
+        written = _extractive(ask, snapshot, count, surveyed)
         return replace(written, summariser=f"llm:{target.name}", cost=cost, stands_in=True)
 
     return stand_in
@@ -42,13 +48,14 @@ def by_model(asker: Asker, *, critique: bool = False, extractive_allowed: bool =
     def written(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey) -> SummaryAnswer:
         try:
             todo = _job(ask, snapshot, count, surveyed, asker.model, asker.overrides, critique=critique)
+            if _small(todo):
+                return _extractive(ask, snapshot, count, surveyed)
             found = write(todo, asker.ask, name="")
             return replace(found, summariser=f"llm:{asker.model.name}", cost=spent(asker.run_id))
         except NotWritten as failure:
             if not extractive_allowed:
                 raise
-            stood_in = answer(ask, snapshot, count, surveyed=surveyed)
-            assert isinstance(stood_in, SummaryAnswer)
+            stood_in = _extractive(ask, snapshot, count, surveyed)
             asker.told(f"no summary by the model ({failure.status}): the extractive one stands in, as allowed")
             note = f"the model wrote no summary ({failure}); the extractive summariser wrote it, as was allowed"
             return replace(stood_in, notes=(note,), cost=spent(asker.run_id))
@@ -67,6 +74,16 @@ def spent(run_id: int) -> dict[str, Any]:
         usd=Sum("usd"),
     )
     return {**sums, "usd": None if sums["usd"] is None else str(sums["usd"].normalize())}
+
+
+def _small(todo: Job) -> bool:
+    return todo.ask.template == CONCLUSION and todo.part < SMALL
+
+
+def _extractive(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey) -> SummaryAnswer:
+    written = answer(ask, snapshot, count, surveyed=surveyed)
+    assert isinstance(written, SummaryAnswer)
+    return written
 
 
 def _job(

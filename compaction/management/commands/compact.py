@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from compaction import queries, runs, tasks
+from compaction import accounts, queries, runs, tasks
+from compaction.accounts import dollars
 from compaction.models import Run
+from compaction.plan import SummaryAnswer
 from compaction.runs import Previewed
 from compaction.schemas import RunOut, RunWhole, plan_json
 from compaction.strategies import RECOMMENDED, strategies
@@ -33,6 +36,14 @@ class Command(SessionCommand):
         summarisers = ", ".join(runs.SUMMARISERS)
         add("--summariser", default="extractive", metavar="NAME", help=f"one of: {summarisers} (default: extractive)")
         add(
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="with --summariser llm: one of those configured (default: the first)",
+        )
+        add("--critique", action="store_true", help="the model looks over what it wrote")
+        stands = "where the model writes none, take the extractive summary"
+        add("--or-extractive", action="store_true", dest="extractive_allowed", help=stands)
+        add(
             "--set", action="append", default=[], metavar="KEY=VALUE", dest="params", help="set a parameter; repeatable"
         )
         add("--instructions", default="", metavar="TEXT", help="wishes for the summary")
@@ -52,6 +63,9 @@ class Command(SessionCommand):
             "instructions": options["instructions"],
             "pins": options["pins"],
             "without": options["without"],
+            "model": options["model"],
+            "critique": options["critique"],
+            "extractive_allowed": options["extractive_allowed"],
         }
         as_json = options["as_json"]
         try:
@@ -72,6 +86,15 @@ class Command(SessionCommand):
         said(f"Preview of {previewed.choice.strategy.label} on {base} of {previewed.session}. Nothing is written.")
         said(f"  outcome  {preview.status}" + (f": {preview.reason}" if preview.reason else ""))
         said(f"  tokens   {figures(preview.tokens_before)} → {figures(preview.tokens_after)}")
+        for answer in preview.answers:
+            if isinstance(answer, SummaryAnswer) and answer.stands_in:
+                cost = answer.cost
+                money = (
+                    "price not known"
+                    if cost["usd"] is None
+                    else f"at most {dollars(Decimal(cost['usd']))} ({cost['price']})"
+                )
+                said(f"  model    {cost['model']}: {cost['calls']} calls, {figures(cost['prompt'])} tokens in, {money}")
         for warning in preview.warnings:
             said(f"  note     {warning}")
         said(f"  plan     {preview.digest}")
@@ -91,6 +114,11 @@ class Command(SessionCommand):
             raise CommandError(f"Run {run.pk} {outcome}: {run.reason}")
         if not as_json:
             tokens = f"{figures(run.tokens_before)} → {figures(run.tokens_after)} tokens ({run.meter})"
+            account = accounts.of(run)
+            if account.sum:
+                self.stdout.write(f"Model: {account.sum}.")
+            for hook in account.hooks:
+                self.stdout.write(f"Hook {hook.name}, {hook.when}: {hook.words}")
             self.stdout.write(f"Run {run.pk} completed: {run.base} → {run.version}, {tokens}. `undo` takes it back.")
 
     def _wait(self, run_id: int, *, quiet: bool) -> Run:
