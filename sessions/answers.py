@@ -20,6 +20,7 @@ from sessions.prices import Cost, price_of
 from sessions.projection import context_items, version_at
 from sessions.ranges import Ranges
 from sessions.reckonings import broken_row, cost_row, dollars, supposed_row
+from sessions.sourcebytes import digest_of
 from sessions.supposing import supposed, window_as
 from sessions.versions import Moved, Refused
 from sessions.windows import Window, rule_of
@@ -214,7 +215,7 @@ def source_row(n: int, source: Source, session: Session) -> Row:
         "role": source.role,
         "path": source.path,
         "size": source.size,
-        "sha256": None if source.digest is None else bytes(source.digest).hex(),
+        "sha256": None if source.digest is None else digest_of(source).hex(),
         "encoding": source.encoding or None,
         "revision": source.revision,
         "superseded": source.superseded,

@@ -87,6 +87,7 @@ class Placed:
     length: int
     copied: bool
     digest: bytes
+    call_ids: tuple[str, ...]
 
     def link(self) -> Link:
         entry = self.entry
@@ -101,7 +102,7 @@ class Placed:
             turn=self.turn,
             step=self.step,
             response_id=entry.response_id,
-            call_ids=entry.call_ids,
+            call_ids=self.call_ids,
             opens_turn=entry.opens_turn,
             copied=self.copied,
             digest=self.digest,
@@ -144,7 +145,13 @@ class Assembly:
             line.length,
             copied,
             digest_of(entry.role, entry.parts),
+            entry.call_ids,
         )
+
+    @property
+    def oldest_open(self) -> int:
+        """The first step whose records may still come."""
+        return min((step.n for step in self.open_steps.values()), default=self.step + 1)
 
     def take_changed(self) -> list[Step]:
         """The steps to write: new ones and those that changed, in order; none of them is given again unless it changes again."""

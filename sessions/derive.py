@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
-from sessions.adapters.base import Adapter, NativeVersion
-from sessions.entries import Part
-from sessions.models import Entry, Session, Version
-from sessions.packing import unpack
-from sessions.projection import facts_of
-from sessions.store import links_of, native_key
+from sessions.adapters.base import NativeVersion
+from sessions.goalmarks import refresh
+from sessions.models import Session, Version
+from sessions.store import native_key
 from sessions.versions import make
 
 
-def derive(session: Session, adapter: Adapter) -> None:
+def derive(session: Session, found: Sequence[NativeVersion] | None) -> None:
     """Make the versions that the agent's own compactions, rewinds and rollbacks amount to, and move the native head.
 
-    Versions are immutable: those that still hold stay, new ones are added after the last that does. The caller holds a transaction.
+    `found`: what its adapter makes of all its entries; None where that is as it was. Versions are immutable: those that still hold
+    stay, new ones are added after the last that does. The caller holds a transaction.
     """
-
-    @cache
-    def parts_of(seq: int) -> tuple[Part, ...]:
-        packed = Entry.objects.filter(session=session, seq=seq).values_list("parts", flat=True).first()
-        return () if packed is None else unpack(packed)
-
-    found = list(adapter.history(links_of(session.pk), parts_of, facts_of(session)))
+    if found is None:
+        refresh(session)
+        return
     root = session.versions.filter(n=0).first()
     if root is None:
         root = make(
@@ -44,6 +38,7 @@ def derive(session: Session, adapter: Adapter) -> None:
         if not followed and session.head_id == at.pk:
             session.head = None
         session.save(update_fields=["native_head", "head"])
+    refresh(session)
 
 
 def _add(session: Session, root: Version, found: Sequence[NativeVersion]) -> Version:

@@ -9,6 +9,7 @@ import io
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -29,8 +30,8 @@ from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
 from sessions.models import Session, SessionSource, Source, Step
 from sessions.packing import MAGIC, ZstdError, unpacked
-from sessions.reading import amended, continues, read_chain
-from sessions.sourcebytes import LONGEST, content, digest_of_file, keep
+from sessions.reading import Read, amended, continues, read_chain
+from sessions.sourcebytes import LARGEST, Keeping, begins_with, content, digest_of, digest_of_file, is_of, keep
 from sessions.store import clean, legible
 
 DATABASE = b"SQLite format 3\x00"  # how such a file begins
@@ -270,12 +271,13 @@ def _take_claimed(
     patient: bool,
 ) -> None:
     known = Source.objects.filter(workspace=workspace, agent=adapter.agent, path=taken.path, superseded=False).first()
+    identity = _identity(file)
     if known is not None:
-        file.seek(0)
-        same_start = taken.size >= known.size and digest_of_file(file, known.size) == bytes(known.digest or b"")
+        same_start = _goes_on(file, known, taken.size, identity, modified)
         if same_start and taken.size == known.size and known.adapter_version == adapter.version:
             _unchanged(taken, known)
             return
+        known.identity = identity
         if known.role == Source.Role.SESSION and not encoding:
             if claim.whole and _grow_document(file, adapter, known, taken, modified):
                 return
@@ -302,26 +304,19 @@ def _take_claimed(
         owner=session,
         revision=known.revision + 1 if known else 1,
         modified_at=modified,
+        identity=identity,
     )
+    if known is None:
+        _refuse_twin(file, source, taken.size)
+    else:
+        Source.objects.filter(pk=known.pk).update(superseded=True)
     source.save()
     file.seek(0)
-    source.size, source.digest = keep(source, file, offset=0)
-    twin = (
-        Source.objects.filter(
-            workspace=workspace, agent=adapter.agent, digest=source.digest, size=source.size, superseded=False
-        )
-        .exclude(pk=source.pk)
-        .order_by("pk")
-        .first()
-    )
-    if twin is not None and known is None:
-        raise _Same(twin)
-    if known is not None:
-        Source.objects.filter(pk=known.pk).update(superseded=True)
-    taken.size = source.size
     if claim.role == Source.Role.SIDECAR:
+        source.size, source.digest = keep(source, file, offset=0)
         source.consumed = source.size
         source.save()
+        taken.size = source.size
         taken.outcome = "kept"
         if session is None:
             taken.reason = "kept; the session it belongs to is not here yet"
@@ -329,14 +324,21 @@ def _take_claimed(
             taken.session = str(session.pk)
         return
     session = Session(workspace=workspace, agent=adapter.agent, source=source, native_id=source.native_id, owner=owner)
-    source.save()
     session.save()
     if claim.base is not None and base is None:
         session.problems = [f"continues {claim.base.native_id}, which is not here: its part of the history is missing"]
         session.facts = {"waits_for": claim.base.native_id}
     _write_chain(session, source, base, claim)
-    added = read_chain(session, adapter, modified=modified)
-    derive(session, adapter)
+    if claim.whole:
+        source.size, source.digest = keep(source, file, offset=0)
+        read = read_chain(session, adapter, modified=modified)
+    else:
+        with closing(Keeping(source, file, offset=0)) as keeping:
+            read = read_chain(session, adapter, modified=modified, keeping=keeping)
+        source.digest = keeping.digest
+        source.save(update_fields=["digest"])
+    taken.size = source.size
+    derive(session, read.versions)
     if known is not None:
         taken.outcome = "rewritten"
         taken.reason = "the file was rewritten; what was read before stays as an older revision"
@@ -345,16 +347,65 @@ def _take_claimed(
         taken.outcome = "added"
     _reread_waiting(workspace, adapter, source)
     _adopt_sidecars(session)
-    report(taken, session, added)
+    report(taken, session, read.added)
+
+
+def _identity(file: BinaryIO) -> str | None:
+    """What tells the file from another one of the same name; None where it is no file of this machine."""
+    try:
+        found = os.fstat(file.fileno())
+    except (OSError, AttributeError, ValueError):
+        return None
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+def _goes_on(file: BinaryIO, known: Source, size: int, identity: str | None, modified: datetime | None) -> bool:
+    """Whether a file begins with what is stored of it.
+
+    One of the same size is hashed whole. Of one that grew some places are compared, all of it where it is another file now, or older.
+    """
+    if size < known.size:
+        return False
+    file.seek(0)
+    if size == known.size and not is_of(file, known):
+        return digest_of_file(file, size) == digest_of(known)
+    older = modified is not None and known.modified_at is not None and modified < known.modified_at
+    return begins_with(file, known, whole=older or identity is None or identity != known.identity)
+
+
+def _refuse_twin(file: BinaryIO, source: Source, size: int) -> None:
+    """Raise _Same where the file's bytes are here under another name."""
+    alike = Source.objects.filter(
+        workspace=source.workspace_id, agent=source.agent, size=size, superseded=False
+    ).order_by("pk")
+    digest: bytes | None = None
+    for other in alike:
+        if digest is None:
+            file.seek(0)
+            digest = digest_of_file(file, size)
+        if digest_of(other) == digest:
+            raise _Same(other)
 
 
 def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> None:
     session = Session.objects.select_for_update().get(source=source)
     session.source = source  # one object of the row: what reading saves holds the new size too
-    file.seek(source.size)
-    source.size, source.digest = keep(source, file, offset=source.size)
     source.modified_at = modified
-    _read_on(session, adapter, taken, anew="digests" in (source.state or {}))
+    if "digests" in (source.state or {}) or source.adapter_version != adapter.version:
+        file.seek(source.size)
+        _digested(source)
+        source.size, _ = keep(source, file, offset=source.size)
+        _read_on(session, adapter, taken, anew=True)
+        return
+    file.seek(source.size)
+    _digested(source)
+    with closing(Keeping(source, file, offset=source.size)) as keeping:
+        _read_on(session, adapter, taken, anew=False, keeping=keeping)
+
+
+def _digested(source: Source) -> None:
+    """What the digest is of stays so; what comes is not in it."""
+    source.digested = source.size if source.digested is None else source.digested
 
 
 def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> bool:
@@ -362,7 +413,7 @@ def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Take
     session = Session.objects.select_for_update().get(source=source)
     session.source = source
     file.seek(0)
-    if taken.size > LONGEST:
+    if taken.size > LARGEST:
         return False
     data = file.read()
     anew = not continues(session, adapter, data)
@@ -371,27 +422,31 @@ def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Take
     source.chunks.all().delete()
     file.seek(0)
     source.size, source.digest = keep(source, file, offset=0)
+    source.digested = None
     taken.size = source.size
     source.modified_at = modified
-    _read_on(session, adapter, taken, anew=anew)
+    _read_on(session, adapter, taken, anew=anew or source.adapter_version != adapter.version)
     return True
 
 
-def _read_on(session: Session, adapter: Adapter, taken: Taken, *, anew: bool) -> None:
+def _read_on(
+    session: Session, adapter: Adapter, taken: Taken, *, anew: bool, keeping: Keeping | None = None
+) -> None:
     source = session.source
-    if source.adapter_version == adapter.version and not anew:
-        added = read_chain(session, adapter, modified=source.modified_at)
-    else:
+    if anew:
         source.adapter_version = adapter.version
         source.save()
-        added = reread(session, adapter)
-    derive(session, adapter)
+        read = reread(session, adapter)
+    else:
+        read = read_chain(session, adapter, modified=source.modified_at, keeping=keeping)
+    taken.size = source.size
+    derive(session, read.versions)
     taken.outcome = "grown"
-    report(taken, session, added)
+    report(taken, session, read.added)
 
 
-def reread(session: Session, adapter: Adapter) -> int:
-    """Read a session again from the bytes kept, as if new; how many entries it has. Versions people made stay."""
+def reread(session: Session, adapter: Adapter) -> Read:
+    """Read a session again from the bytes kept, as if new; how many entries more it has now. Versions people made stay."""
     before = session.entries_count
     session.entries.all().delete()
     session.steps.all().delete()
@@ -400,8 +455,8 @@ def reread(session: Session, adapter: Adapter) -> int:
     source.state = None
     source.consumed = 0
     source.save(update_fields=["state", "consumed"])
-    read_chain(session, adapter, modified=source.modified_at)
-    return max(0, session.entries_count - before)
+    read = read_chain(session, adapter, modified=source.modified_at)
+    return replace(read, added=max(0, session.entries_count - before))
 
 
 def _write_chain(session: Session, source: Source, base: Source | None, claim: Claim) -> None:
@@ -436,8 +491,7 @@ def _reread_waiting(workspace: Any, adapter: Adapter, base: Source) -> None:
             continue
         session.problems, session.facts = [], {}
         _write_chain(session, session.source, base, claim)
-        reread(session, adapter)
-        derive(session, adapter)
+        derive(session, reread(session, adapter).versions)
 
 
 def _content_head(source: Source) -> Iterator[bytes]:

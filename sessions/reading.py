@@ -7,81 +7,77 @@ that were there keep their entries, the last few are read anew (an agent may sti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
 from django.db.models import Count, F, Sum
 
-from sessions.adapters.base import HEAD, Adapter, Amending, Documents, Line, Reader
+from sessions.adapters.base import HEAD, Adapter, Amending, Documents, Line, NativeVersion, Reader
 from sessions.assembly import Assembly, Placed
+from sessions.batches import Batches
 from sessions.entries import Entry, Facts, Kind, digest_of
+from sessions.goalmarks import timeline_of
 from sessions.models import Session, Source
 from sessions.models import Step as StepRow
-from sessions.sourcebytes import LONGEST, content, split
+from sessions.packing import unpacked
+from sessions.projection import facts_of
+from sessions.sourcebytes import HELD, LARGEST, LONGEST, Keeping, content, split, stored
 from sessions.store import clean, clean_json, copy_entries, count_goals, figure, write_goals, write_steps
+from sessions.telling import Telling
 
-_BATCH_ENTRIES = 2000
-_BATCH_BYTES = 8 << 20
+_SUMMED = ("fresh", "cache_read", "cache_write", "output", "reasoning")
 PROVISIONAL = 8  # last records of a document that are read anew when it grew: tools still come back to them
 
 
-class _Batch:
-    """Placed entries waiting for their COPY, by source."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What reading came to: how many entries more there are, and the agent's versions; None where they are as they were."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.waiting: list[Placed] = []
-        self.size = 0
-        self.written = 0
-        self.first_at: datetime | None = None
-        self.last_at: datetime | None = None
-
-    def add(self, placed: Placed, source_id: int) -> None:
-        self.waiting.append(placed)
-        self.size += placed.length
-        at = placed.entry.at
-        if at is not None:
-            self.first_at = at if self.first_at is None else min(self.first_at, at)
-            self.last_at = at if self.last_at is None else max(self.last_at, at)
-        if len(self.waiting) >= _BATCH_ENTRIES or self.size >= _BATCH_BYTES:
-            self.flush(source_id)
-
-    def flush(self, source_id: int) -> None:
-        copy_entries(self.session.pk, source_id, self.waiting)
-        self.written += len(self.waiting)
-        self.waiting = []
-        self.size = 0
+    added: int
+    versions: Sequence[NativeVersion] | None
 
 
-def read_chain(session: Session, adapter: Adapter, *, modified: datetime | None = None) -> int:
-    """Read what is new of a session's own source (and, the first time, the sources before it in its chain); how many entries came.
+def read_chain(
+    session: Session, adapter: Adapter, *, modified: datetime | None = None, keeping: Keeping | None = None
+) -> Read:
+    """Read what is new of a session's own source (and, the first time, the sources before it in its chain).
 
-    The caller holds the source's lock and a transaction. A last line without its end is read as far as it goes and read again when
-    the file has grown: until then its entry is provisional, as are those of the last records of a document.
+    The caller holds the source's lock and a transaction. `keeping`: the bytes that come, which are stored on the way; without it they
+    are in the database already. A last line without its end is read as far as it goes and read again when the file has grown: until
+    then its entry is provisional, as are those of the last records of a document.
     """
     source = session.source
-    batch = _Batch(session)
-    documents = _documents(source, adapter)
-    going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
-    if source.state is None:
-        going.bases(session, batch)
-    dropped = going.take_back(session, source, document=documents is not None)
-    first = 0 if source.state is None else going.assembly.next_seq
-    if documents is not None:
-        going.document(list(_records(documents, source)), session, batch)
-    else:
-        going.lines(source, batch)
-    batch.flush(source.pk)
-    source.save()
+    begun = source.state is None
+    documents = None if keeping is not None else _documents(source, adapter)
+    with Batches(session.pk) as batch:
+        going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
+        going.assembly.goals.timeline = timeline_of(session)
+        first, first_step = (0, 1) if begun else (going.assembly.next_seq, going.assembly.oldest_open)
+        counted = {} if begun else _sums(session, since=first_step)
+        dropped = 0 if begun else going.take_back(session)
+        going.telling = Telling(session, adapter, batch.parts_of, begun=begun, tip=(source.state or {}).get("tip"))
+        if begun:
+            going.bases(session, batch)
+        if documents is not None:
+            going.document(list(_records(documents, source)), session, batch)
+        else:
+            going.lines(source, batch, keeping)
+        batch.rest()
     assembly = going.assembly
     write_steps(session.pk, assembly.take_changed())
     write_goals(session.pk, assembly.goals.take_changed(), since=first)
-    _mark_counted_elsewhere(session)
+    _mark_counted_elsewhere(session, since=first_step)
+    _count(session, counted, _sums(session, since=first_step))
     _describe(session, going.reader.facts, assembly, going.malformed, batch, modified)
-    return batch.written - dropped
+    versions, tip = going.telling.told(facts_of(session), lasting=going.ended and documents is None)
+    source.state = {**(source.state or {}), "tip": tip}
+    source.save()
+    return Read(batch.written - dropped, versions)
 
 
 def continues(session: Session, adapter: Adapter, data: bytes) -> bool:
@@ -148,6 +144,8 @@ class _Going:
         self.malformed = malformed
         self.number = number
         self.known = known  # digests of a document's records that are read for good
+        self.ended = True  # the last record has its end
+        self.telling: Telling
 
     @classmethod
     def begun(cls, session: Session, adapter: Adapter) -> _Going:
@@ -164,46 +162,66 @@ class _Going:
             list(state.get("digests", ())[: state.get("settled", 0)]),
         )
 
-    def bases(self, session: Session, batch: _Batch) -> None:
+    def bases(self, session: Session, batch: Batches) -> None:
         """Read the sources before the session's own."""
         for link in session.chain.select_related("source").order_by("position"):
             if link.source_id == session.source_id:
                 continue
-            for line in split(content(link.source, until=link.until_offset)):
-                self.malformed += _take(self.assembly, self.reader, line, batch, link.source_id, copied=True)
-            batch.flush(link.source_id)
+            for line in split(batch.resting(content(link.source, until=link.until_offset))):
+                self._take(line, batch, link.source_id, copied=True)
 
-    def take_back(self, session: Session, source: Source, *, document: bool) -> int:
+    def take_back(self, session: Session) -> int:
         """Forget what was provisional; how many entries that were."""
-        if source.state is None:
-            return 0
+        first = self.assembly.next_seq
+        provisional = session.entries.filter(seq__gte=first)
         dropped = 0
-        behind = session.entries.filter(source_id=source.pk)
-        provisional = (
-            behind.filter(seq__gte=self.assembly.next_seq)
-            if document
-            else behind.filter(byte_offset__gte=source.consumed)
-        )
         if provisional.exists():
-            count_goals(session.pk, since=self.assembly.next_seq, sign=-1)
+            count_goals(session.pk, since=first, sign=-1)
             dropped, _ = provisional.delete()
         session.steps.filter(n__gt=self.assembly.step).delete()
-        self.assembly.changed = {step.n: step for step in self.assembly.open_steps.values()}
+        if dropped:
+            self.assembly.changed = {step.n: step for step in self.assembly.open_steps.values()}
         return dropped
 
-    def lines(self, source: Source, batch: _Batch) -> None:
-        """Read a log on."""
+    def lines(self, source: Source, batch: Batches, keeping: Keeping | None) -> None:
+        """Read a log on. What comes is stored on the way, by turns with the entries made of it."""
+        if keeping is None:
+            blocks = batch.resting(content(source, start=source.consumed))
+        elif source.encoding:
+            blocks = unpacked(keeping.blocks())
+        else:
+            # A line that had no end begins before what comes; no entry waits yet while its bytes are fetched.
+            blocks = chain(stored(source, start=source.consumed, until=source.size), keeping.blocks())
         lasting: dict[str, Any] | None = None
-        for line in split(content(source, start=source.consumed), offset=source.consumed, number=self.number):
+        for line in split(blocks, offset=source.consumed, number=self.number):
             if not line.ended:
-                lasting = self.state()
-            self.malformed += _take(self.assembly, self.reader, line, batch, source.pk, copied=False)
+                lasting, self.ended = self.state(), False
+            self._take(line, batch, source.pk)
             if line.ended:
                 self.number = line.number
                 source.consumed = line.offset + line.length
+            if keeping is not None and (batch.due or keeping.waiting >= HELD):
+                batch.rest()
+                keeping.store()
+        if keeping is not None:
+            batch.rest()
+            keeping.store()
+            source.size = keeping.size
         source.state = lasting or self.state()
 
-    def document(self, lines: list[Line], session: Session, batch: _Batch) -> None:
+    def _take(self, line: Line, batch: Batches, source_id: int, *, copied: bool = False) -> None:
+        """Read and place one line."""
+        if line.beyond:
+            words = f"a line of {line.length:,} bytes, longer than the {LONGEST:,} that are read; its bytes are kept in the source"
+            entry = Entry(kind=Kind.MALFORMED, problem=words)
+        else:
+            entry = self.reader.read(line)
+        placed = self.assembly.place(entry, line, copied=copied)
+        self.telling.add(placed, lasting=line.ended)
+        batch.add(placed, source_id)
+        self.malformed += entry.kind is Kind.MALFORMED
+
+    def document(self, lines: list[Line], session: Session, batch: Batches) -> None:
         """Read the records of a document that are not known yet, and put in place what moved or changed of the others."""
         source = session.source
         digests = [_digest(line) for line in lines]
@@ -213,7 +231,7 @@ class _Going:
         for n in range(len(self.known), len(lines)):
             if n == settled:
                 lasting = self.state()
-            self.malformed += _take(self.assembly, self.reader, lines[n], batch, source.pk, copied=False)
+            self._take(lines[n], batch, source.pk)
         if settled == len(lines):
             lasting = self.state()
         source.consumed = source.size
@@ -239,6 +257,7 @@ class _Going:
                 lines[n].length,
                 copied=False,
                 digest=digest_of(entry.role, entry.parts),
+                call_ids=entry.call_ids,
             )
             copy_entries(session.pk, session.source_id, [placed])
         moved: dict[tuple[int, int], list[int]] = {}
@@ -273,7 +292,7 @@ def _documents(source: Source, adapter: Adapter) -> Documents | None:
 
 
 def _records(documents: Documents, source: Source) -> Iterator[Line]:
-    if source.size > LONGEST:
+    if source.size > LARGEST:
         return iter([Line(0, b"", True, 1, beyond=source.size - 1)])
     return documents.documents(PurePath(source.path), b"".join(content(source)))
 
@@ -286,17 +305,6 @@ def _idle(entry: Entry) -> bool:
     """Whether an entry is of no account but what it says."""
     counted = entry.step_key is not None or entry.goals is not None or entry.opens_turn
     return entry.kind is Kind.META and not entry.sent and not counted
-
-
-def _take(assembly: Assembly, reader: Reader, line: Line, batch: _Batch, source_id: int, *, copied: bool) -> int:
-    """Place one line; 1 where it was no record."""
-    if line.beyond:
-        words = f"a line of {line.length:,} bytes, longer than the {LONGEST:,} that are read; its bytes are kept in the source"
-        entry = Entry(kind=Kind.MALFORMED, problem=words)
-    else:
-        entry = reader.read(line)
-    batch.add(assembly.place(entry, line, copied=copied), source_id)
-    return int(entry.kind is Kind.MALFORMED)
 
 
 def _state(assembly: Assembly, reader: Reader, malformed: int, number: int) -> dict[str, Any]:
@@ -313,21 +321,44 @@ def _state(assembly: Assembly, reader: Reader, malformed: int, number: int) -> d
     return state
 
 
-def _mark_counted_elsewhere(session: Session) -> None:
+def _mark_counted_elsewhere(session: Session, *, since: int) -> None:
     """Steps whose answer another session of the workspace has counted already are copies (forks, continued and resumed sessions)."""
-    mine = session.steps.filter(response_id__isnull=False, copied=False)
+    mine = session.steps.filter(response_id__isnull=False, copied=False, n__gte=since)
+    answers = mine.values("response_id") if since <= 1 else list(mine.values_list("response_id", flat=True))
     known = StepRow.objects.filter(
         session__workspace_id=session.workspace_id,
         session__agent=session.agent,
         session__superseded_by=None,
         copied=False,
-        response_id__in=mine.values("response_id"),
+        response_id__in=answers,
     ).exclude(session_id=session.pk)
-    mine.filter(response_id__in=list(known.values_list("response_id", flat=True))).update(copied=True)
+    found = list(known.values_list("response_id", flat=True))
+    if found:
+        mine.filter(response_id__in=found).update(copied=True)
+
+
+def _sums(session: Session, *, since: int) -> dict[str, int | None]:
+    """What a session's own steps from `since` on add up to."""
+    return session.steps.filter(copied=False, n__gte=since).aggregate(
+        **{name: Sum(name) for name in _SUMMED}, steps=Count("n")
+    )
+
+
+def _count(session: Session, before: dict[str, int | None], after: dict[str, int | None]) -> None:
+    """Bring the totals up to date: what the steps that may have changed came to before goes, what they come to now is added."""
+    if not before:
+        session.totals = after
+        return
+    totals: dict[str, int | None] = {}
+    for name, value in after.items():
+        whole, was = session.totals.get(name), before[name]
+        known = whole is not None or value is not None
+        totals[name] = (whole or 0) - (was or 0) + (value or 0) if known else None
+    session.totals = totals
 
 
 def _describe(
-    session: Session, facts: Facts, assembly: Assembly, malformed: int, batch: _Batch, modified: datetime | None
+    session: Session, facts: Facts, assembly: Assembly, malformed: int, batch: Batches, modified: datetime | None
 ) -> None:
     """Bring the session's own row up to date."""
     session.native_id = clean(facts.native_id) or session.native_id
@@ -351,14 +382,6 @@ def _describe(
     last = batch.last_at or modified
     if last is not None and (session.last_at is None or last > session.last_at):
         session.last_at = last
-    session.totals = session.steps.filter(copied=False).aggregate(
-        fresh=Sum("fresh"),
-        cache_read=Sum("cache_read"),
-        cache_write=Sum("cache_write"),
-        output=Sum("output"),
-        reasoning=Sum("reasoning"),
-        steps=Count("n"),
-    )
     session.save()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, BinaryIO
 
 from django.db import models
@@ -11,20 +13,20 @@ from django.db import models
 from sessions.adapters.base import Line
 from sessions.models import Source, SourceChunk
 from sessions.packing import compress, decompress, unpacked
+from sessions.store import copying
 
 FETCHED = 4  # chunks held at once while reading
 CHUNK = 1 << 20  # bytes of a source in one row
 SMALL = (
     CHUNK // 4
 )  # a last chunk below this is written anew with what is appended, so that a live file does not crumble
-LONGEST = 128 << 20  # bytes of a line beyond which it is kept in the source and not parsed
+HELD = 8  # chunks held at once while storing
+LONGEST = 32 << 20  # bytes of a line beyond which it is kept in the source and not parsed: what parsing it takes is several times that
+LARGEST = 128 << 20  # bytes of a document (it is parsed whole) beyond which it is kept and not read
 
 
 def digest_of_file(file: BinaryIO, size: int) -> bytes:
     """SHA-256 of the next `size` bytes of an open file (of all there are, where there are fewer)."""
-    known = getattr(file, "digest_of_start", None)
-    if known is not None and (digest := known(size)) is not None:
-        return bytes(digest)
     hasher = hashlib.sha256()
     left = size
     while left > 0:
@@ -36,36 +38,128 @@ def digest_of_file(file: BinaryIO, size: int) -> bytes:
     return hasher.digest()
 
 
-def keep(source: Source, file: BinaryIO, *, offset: int) -> tuple[int, bytes]:
-    """Store an open file from `offset` to its end; its size then, and the SHA-256 of all of it.
+class Keeping:
+    """A file's bytes on their way into chunks, from `offset` on to where it ends: `blocks` gives them as they come, `store` writes.
 
-    `file` stands at `offset`; the bytes before it are in the database already and are hashed from there.
+    Chunks are made by a thread beside and held until `store`, which is to be called every few blocks: reading and writing take turns
+    on the one connection. `file` stands at `offset`; what is before it is in the database already.
     """
-    hasher = hashlib.sha256()
-    if offset:
-        for block in stored(source, until=offset):
+
+    def __init__(self, source: Source, file: BinaryIO, *, offset: int) -> None:
+        self.source = source
+        self.file = file
+        self.size = offset
+        self.pool = ThreadPoolExecutor(1)
+        self._hasher = hashlib.sha256() if offset == 0 else None
+        self._pending = bytearray()
+        self._at = offset
+        self._ready: list[tuple[int, int, Future[bytes]]] = []
+        self._last: SourceChunk | None = None  # to be written anew
+        if offset:
+            self._take_last()
+
+    @property
+    def waiting(self) -> int:
+        """How many chunks wait to be written."""
+        return len(self._ready)
+
+    @property
+    def digest(self) -> bytes | None:
+        """SHA-256 of all of it, where it was read from its start; None where it was not."""
+        return None if self._hasher is None else self._hasher.digest()
+
+    def blocks(self) -> Iterator[bytes]:
+        """The bytes from `offset` on."""
+        while block := self.file.read(CHUNK):
+            if self._hasher is not None:
+                self._hasher.update(block)
+            self.size += len(block)
+            self._pending += block
+            while len(self._pending) >= CHUNK:
+                self._make(bytes(self._pending[:CHUNK]))
+                del self._pending[:CHUNK]
+            yield block
+        if self._pending:
+            self._make(bytes(self._pending))
+            self._pending.clear()
+
+    def store(self) -> None:
+        """Write the chunks that are made."""
+        if self._ready:
+            if self._last is not None:
+                self._last.delete()
+                self._last = None
+            columns = ("source_id", "offset", "length", "data")
+            with copying(SourceChunk._meta.db_table, columns) as write:
+                for offset, length, data in self._ready:
+                    write((self.source.pk, offset, length, data.result()))
+            self._ready = []
+
+    def close(self) -> None:
+        self.pool.shutdown()
+
+    def _make(self, data: bytes) -> None:
+        self._ready.append((self._at, len(data), self.pool.submit(compress, data)))
+        self._at += len(data)
+
+    def _take_last(self) -> None:
+        """A small last chunk is written anew with what is appended, so that a live file does not crumble."""
+        last = self.source.chunks.order_by("-offset").first()
+        if last is not None and last.length < SMALL:
+            self._pending += decompress(bytes(last.data))
+            self._at = last.offset
+            self._last = last
+
+
+def keep(source: Source, file: BinaryIO, *, offset: int) -> tuple[int, bytes | None]:
+    """Store an open file from `offset` to its end; its size then, and the SHA-256 of all of it where `offset` is 0."""
+    keeping = Keeping(source, file, offset=offset)
+    with closing(keeping):
+        for _ in keeping.blocks():
+            if keeping.waiting >= HELD:
+                keeping.store()
+        keeping.store()
+    return keeping.size, keeping.digest
+
+
+def begins_with(file: BinaryIO, source: Source, *, whole: bool) -> bool:
+    """Whether a file begins with what is stored of a source. The file is left anywhere.
+
+    Not `whole`: the first and the last chunk are compared, and one of those between, another one each time. So an appended line costs
+    the same however long the file is; a file that was written anew differs at its end or its beginning, and a change in the middle
+    of one that grows on is found by and by, or once something is in doubt.
+    """
+    if is_of(file, source):
+        return True
+    chunks = source.chunks.order_by("offset")
+    if not whole:
+        offsets = list(chunks.values_list("offset", flat=True))
+        some = {*offsets[:1], *offsets[-1:]}
+        if len(offsets) > 2:
+            some.add(offsets[1 + source.size % (len(offsets) - 2)])
+        chunks = chunks.filter(offset__in=some)
+    for offset, length, data in chunks_after(chunks, -1):
+        file.seek(offset)
+        if file.read(length) != decompress(bytes(data)):
+            return False
+    return True
+
+
+def is_of(file: BinaryIO, source: Source) -> bool:
+    """Whether a file's first bytes are read from what is stored of the source itself."""
+    known = getattr(file, "is_of", None)
+    return known is not None and bool(known(source))
+
+
+def digest_of(source: Source) -> bytes:
+    """The SHA-256 of a source's bytes; reckoned, and kept, where something was appended since it was last."""
+    if source.digest is None or source.digested not in (None, source.size):
+        hasher = hashlib.sha256()
+        for block in stored(source):
             hasher.update(block)
-    at = offset
-    pending = bytearray()
-    last = source.chunks.order_by("-offset").first() if offset else None
-    if last is not None and last.length < SMALL:
-        pending += decompress(bytes(last.data))
-        at = last.offset
-        last.delete()
-    while block := file.read(CHUNK):
-        hasher.update(block)
-        pending += block
-        while len(pending) >= CHUNK:
-            at = _write(source, at, bytes(pending[:CHUNK]))
-            del pending[:CHUNK]
-    if pending:
-        at = _write(source, at, bytes(pending))
-    return at, hasher.digest()
-
-
-def _write(source: Source, offset: int, data: bytes) -> int:
-    SourceChunk.objects.create(source=source, offset=offset, length=len(data), data=compress(data))
-    return offset + len(data)
+        source.digest, source.digested = hasher.digest(), source.size
+        Source.objects.filter(pk=source.pk, size=source.size).update(digest=source.digest, digested=source.digested)
+    return bytes(source.digest)
 
 
 def stored(source: Source, *, start: int = 0, until: int | None = None) -> Iterator[bytes]:
@@ -118,26 +212,28 @@ def split(blocks: Iterable[bytes], *, offset: int = 0, number: int = 0) -> Itera
     beyond = 0
     at = offset
     for block in blocks:
-        start = 0
-        while True:
-            stop = block.find(b"\n", start)
-            piece = block[start:] if stop < 0 else block[start:stop]
-            if size + len(piece) > LONGEST or beyond:
-                if not beyond:
-                    beyond = size
-                    held = []
-                    size = 0
-                beyond += len(piece)
-            elif piece:
-                held.append(piece)
-                size += len(piece)
-            if stop < 0:
-                break
+        pieces = block.split(b"\n")
+        last = pieces.pop()
+        for piece in pieces:
             number += 1
-            line = Line(at, b"".join(held), True, number, beyond)
+            if size or beyond or len(piece) > LONGEST:
+                beyond, size = _hold(held, piece, beyond, size)
+                line = Line(at, b"".join(held), True, number, beyond)
+                held, size, beyond = [], 0, 0
+            else:
+                line = Line(at, piece, True, number)
             at += line.length
             yield line
-            held, size, beyond = [], 0, 0
-            start = stop + 1
+        if last:
+            beyond, size = _hold(held, last, beyond, size)
     if size or beyond:
         yield Line(at, b"".join(held), False, number + 1, beyond)
+
+
+def _hold(held: list[bytes], piece: bytes, beyond: int, size: int) -> tuple[int, int]:
+    """Put a piece behind what is held of a line; bytes of it that are not held, and bytes that are."""
+    if beyond or size + len(piece) > LONGEST:
+        held.clear()
+        return beyond + size + len(piece), 0
+    held.append(piece)
+    return 0, size + len(piece)

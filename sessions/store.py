@@ -27,6 +27,7 @@ from sessions.models import Step as StepRow
 from sessions.packing import pack, unpack
 from sessions.ranges import Ranges
 
+_LINKS = 5000  # links held at once while reading
 PREVIEW = 4000  # characters of an entry's words that stand in its row
 
 ENTRY_COLUMNS = (
@@ -125,9 +126,7 @@ def copying(table: str, columns: Sequence[str]) -> Iterator[Callable[[Sequence[A
             yield copy.write_row
 
 
-def write_entries(
-    write: Callable[[Sequence[Any]], None], session_id: Any, source_id: int, measured: Measured
-) -> None:
+def write_entries(write: Callable[[Sequence[Any]], None], session_id: Any, source_id: int, measured: Measured) -> None:
     """Entries into a COPY of ENTRY_COLUMNS."""
     session = str(session_id)
     for p, size, parts in zip(measured.placed, measured.sizes, measured.parts, strict=True):
@@ -166,33 +165,39 @@ def _json(value: Any) -> str:
     return orjson.dumps(clean_json(value)).decode()
 
 
-def links_of(session_id: Any) -> list[Link]:
-    """The links of all stored entries of a session, in order."""
+def links_of(session_id: Any) -> Iterator[Link]:
+    """The links of all stored entries of a session, in order, some thousands at a time by their key."""
     rows = Entry.objects.filter(session_id=session_id).order_by("seq").values_list(*_LINK_COLUMNS)
-    return [
-        Link(
-            seq=seq,
-            kind=Kind(kind),
-            role=Role(role) if role else None,
-            native_id=native_id,
-            native_parent=native_parent,
-            sent=sent,
-            lane=lane,
-            turn=turn,
-            step=step,
-            response_id=response_id,
-            call_ids=tuple(call_ids or ()),
-            opens_turn=opens_turn,
-            copied=copied,
-            digest=bytes(digest),
-            length=byte_length,
-            facts=link or {},
-        )
-        for (
-            seq, kind, role, native_id, native_parent, sent, lane, turn, step, response_id, call_ids, opens_turn, copied, digest,
-            byte_length, link,
-        ) in rows.iterator(chunk_size=5000)
-    ]  # fmt: skip
+    after = -1
+    while found := list(rows.filter(seq__gt=after)[:_LINKS]):
+        for row in found:
+            yield _link(row)
+        after = found[-1][0]
+
+
+def _link(row: Sequence[Any]) -> Link:
+    (
+        seq, kind, role, native_id, native_parent, sent, lane, turn, step, response_id, call_ids, opens_turn, copied, digest,
+        byte_length, link,
+    ) = row  # fmt: skip
+    return Link(
+        seq=seq,
+        kind=Kind(kind),
+        role=Role(role) if role else None,
+        native_id=native_id,
+        native_parent=native_parent,
+        sent=sent,
+        lane=lane,
+        turn=turn,
+        step=step,
+        response_id=response_id,
+        call_ids=tuple(call_ids or ()),
+        opens_turn=opens_turn,
+        copied=copied,
+        digest=bytes(digest),
+        length=byte_length,
+        facts=link or {},
+    )
 
 
 def write_steps(session_id: Any, steps: Sequence[Step]) -> None:
@@ -230,48 +235,45 @@ def _step_values(step: Step) -> tuple[Any, ...]:
 def write_goals(session_id: Any, goals: Sequence[Goal], *, since: int) -> None:
     """Write the goals that changed, and add to each what its entries from `since` on count.
 
-    Once the agent keeps a plan, the inferred goals give way to it.
+    Once the agent keeps a plan, the inferred goals give way to it. Of goals that were added here only the work on them is written.
     """
-    if goals and not goals[0].inferred:
+    if any(not goal.inferred and not goal.added for goal in goals):
         GoalRow.objects.filter(session_id=session_id, inferred=True).delete()
-    GoalRow.objects.bulk_create(
-        [
-            GoalRow(
-                session_id=session_id,
-                path=goal.path,
-                position=".".join(f"{n:05d}{rest}" for n, rest in path_key(goal.path)),
-                parent=goal.parent,
-                text=clean(goal.text) or "",
-                status=goal.status.value,
-                note=clean(goal.note),
-                first_seq=goal.first_seq,
-                last_seq=goal.last_seq,
-                inferred=goal.inferred,
-                closed_seq=goal.closed_seq,
-                was=clean(goal.was),
-                figures=clean_json(goal.tally.figures()),
-                spans=Ranges.of((first, last + 1) for first, last in goal.tally.spans),
-            )
-            for goal in goals
-        ],
-        batch_size=1000,
-        update_conflicts=True,
-        update_fields=[
-            "parent",
-            "text",
-            "status",
-            "note",
-            "first_seq",
-            "last_seq",
-            "inferred",
-            "closed_seq",
-            "was",
-            "figures",
-            "spans",
-        ],
-        unique_fields=["session", "path"],
-    )
+    for added, fields in ((False, _GOAL_FIELDS), (True, _WORK_FIELDS)):
+        rows = [_goal_row(session_id, goal) for goal in goals if goal.added is added]
+        GoalRow.objects.bulk_create(
+            rows, batch_size=1000, update_conflicts=True, update_fields=fields, unique_fields=["session", "path"]
+        )
     count_goals(session_id, since=since)
+
+
+_WORK_FIELDS = ("last_seq", "figures", "spans")
+_GOAL_FIELDS = ("parent", "text", "status", "note", "first_seq", "inferred", "closed_seq", "was", *_WORK_FIELDS)
+
+
+def place_in_tree(path: str) -> str:
+    """What sorts goals as their tree does."""
+    return ".".join(f"{n:05d}{rest}" for n, rest in path_key(path))
+
+
+def _goal_row(session_id: Any, goal: Goal) -> GoalRow:
+    return GoalRow(
+        session_id=session_id,
+        path=goal.path,
+        position=place_in_tree(goal.path),
+        parent=goal.parent,
+        text=clean(goal.text) or "",
+        status=goal.status.value,
+        note=clean(goal.note),
+        first_seq=goal.first_seq,
+        last_seq=goal.last_seq,
+        inferred=goal.inferred,
+        added=goal.added,
+        closed_seq=goal.closed_seq,
+        was=clean(goal.was),
+        figures=clean_json(goal.figures()),
+        spans=Ranges.of((first, last + 1) for first, last in goal.tally.spans),
+    )
 
 
 def count_goals(session_id: Any, *, since: int, sign: int = 1) -> None:

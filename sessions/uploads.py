@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import F, Q
 from django.utils import timezone
 
 from sessions import intake
@@ -27,7 +28,7 @@ from sessions.ingest import Taken, link_parents, take
 from sessions.models import Session, Source, Upload, UploadChunk
 from sessions.packing import ZstdError, compress, decompress
 from sessions.recognise import recognise
-from sessions.sourcebytes import CHUNK, chunks_after, stored
+from sessions.sourcebytes import CHUNK, chunks_after, digest_of, stored
 from sessions.store import clean
 from sessions.versions import Refused
 
@@ -98,7 +99,7 @@ def standing(workspace: Any, path: str, *, agent: str | None = None, sha256: str
     return Standing(
         source.path,
         source.size,
-        bytes(source.digest or b"").hex(),
+        digest_of(source).hex(),
         complete=True,
         agent=source.agent,
         session=None if session is None else str(session.pk),
@@ -264,7 +265,8 @@ def _by_digest(workspace: Any, sha256: str) -> Source | None:
         digest = bytes.fromhex(sha256)
     except ValueError:
         return None
-    return Source.objects.filter(workspace=workspace, digest=digest, superseded=False).order_by("pk").first()
+    whole = Q(digested=None) | Q(digested=F("size"))
+    return Source.objects.filter(workspace=workspace, digest=digest, superseded=False).filter(whole).order_by("pk").first()
 
 
 def _upload(workspace: Any, path: str) -> Upload | None:
@@ -318,11 +320,9 @@ class Joined:
         self.coming: Iterator[bytes] | None = None
         self.left = b""
 
-    def digest_of_start(self, size: int) -> bytes | None:
-        """The digest of the first bytes where they are a stored source, so that nobody reads them again to compare them with themselves."""
-        if self.base is None or size != self.base.size or self.at != 0 or self.base.digest is None:
-            return None
-        return bytes(self.base.digest)
+    def is_of(self, source: Source) -> bool:
+        """Whether the first bytes are those of a stored source, so that nobody reads them again to compare them with themselves."""
+        return self.base is not None and self.base.pk == source.pk and self.base.size == source.size
 
     def blocks(self, start: int = 0) -> Iterator[bytes]:
         for stretch in self.stretches:

@@ -183,3 +183,38 @@ class Beside(Protocol):
     def place_file(self, path: PurePath) -> PurePath | None:
         """The file near the source at `path` whose first line names that folder."""
         ...
+
+
+class Unfollowed(Exception):
+    """A follow that let go of what it had passed is asked about it: the history is to be followed once more, holding all."""
+
+
+class Follow(Protocol):
+    """The history of one session, followed entry by entry as they are read, so that no list of all entries is needed."""
+
+    def add(self, link: Link) -> None:
+        """The next entry."""
+        ...
+
+    def end(self, facts: Facts) -> tuple[Sequence[NativeVersion], dict[str, Any] | None]:
+        """The versions, as `Adapter.history` gives them; and the tip by which `Following.steady` goes on, None where there is none.
+
+        Unfollowed where it cannot say because it did not hold all.
+        """
+        ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """An adapter that follows a history as it is read, and mostly sees of an appended entry that the versions stay as they are."""
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        """A new follow. Not `whole`: it may let go of what the agent can hardly come back to, and says so if the agent does."""
+        ...
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        """The tip after an entry that leaves the versions as they are; None where the whole history has to say.
+
+        `repeated`: the entry's native id was there before. What is said of every entry in order must hold of all of them together.
+        """
+        ...

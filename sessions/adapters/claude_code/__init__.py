@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from sessions.adapters.base import Claim, Link, NativeVersion, PartsOf, Reader
+from sessions.adapters.base import Claim, Follow, Link, NativeVersion, PartsOf, Reader
+from sessions.adapters.claude_code import following
 from sessions.adapters.claude_code.claims import claim
 from sessions.adapters.claude_code.history import native_versions
 from sessions.adapters.claude_code.reader import ClaudeReader
@@ -16,7 +17,7 @@ from sessions.entries import Facts
 
 
 class ClaudeCode:
-    """See `sessions.adapters.base.Adapter`."""
+    """See `sessions.adapters.base.Adapter` and `Following`."""
 
     agent = "claude-code"
     label = "Claude Code"
@@ -35,6 +36,12 @@ class ClaudeCode:
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         return native_versions(links, parts_of, facts)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return following.ClaudeFollow(parts_of, whole=whole)
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return following.steady(tip, link, repeated=repeated)
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         return as_sent(items)

@@ -24,6 +24,11 @@ class Bodies:
         self._cleared: set[int] = set()
         self.collapses: list[tuple[int, int, int]] = []  # mark, first and last entry it stands for
 
+    @property
+    def any(self) -> bool:
+        """Whether anything is sent otherwise than it is recorded."""
+        return bool(self.replaced or self._cleared or self.collapses)
+
     def clear(self, ids: Iterable[str], view: Sequence[int]) -> int:
         """Blank the results of these calls that are in view; how many there were."""
         before = set(self.replaced)

@@ -7,35 +7,56 @@ last version is what it would send next.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
-from sessions.adapters.base import Link, NativeVersion, PartsOf
+from sessions.adapters.base import Link, NativeVersion, PartsOf, Unfollowed
 from sessions.adapters.claude_code.edits import Bodies, edits_of, edits_without
+from sessions.adapters.claude_code.tip import WHOLE_FILE, Tip
 from sessions.adapters.claude_code.tree import NO_RELINK, Relink, Spine, Tree, Walk, woven
 from sessions.contexts import Edit
 from sessions.entries import Facts, Kind
 
 _WORK = 3_000_000  # steps of work beyond which versions in the middle are left out; the last one is always made
-_WHOLE_FILE = 5 * 1024 * 1024  # bytes above which the agent reads a file from its last boundary on
 
 
 def native_versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> list[NativeVersion]:
     """See `Adapter.history`."""
     del facts
-    return _Follower(links, parts_of).follow()
+    return follow_all(links, parts_of).versions
 
 
-class _Follower:
-    def __init__(self, links: Sequence[Link], parts_of: PartsOf) -> None:
-        self.links = links
+def follow_all(links: Sequence[Link], parts_of: PartsOf) -> Follower:
+    """A follower at the end of links of which all are at hand."""
+    follower = Follower(parts_of, ids={link.native_id for link in links if link.native_id})
+    for link in links:
+        follower.add(link)
+    follower.settle()
+    return follower
+
+
+class Follower:
+    """Follows a transcript record by record. `ids`: those of all records, of later ones too, where they are at hand.
+
+    Without them it lets go, at each compaction, of everything before it, and raises Unfollowed where a record asks for that, or for
+    one that it does not know.
+    """
+
+    def __init__(self, parts_of: PartsOf, ids: AbstractSet[str] | None = None) -> None:
         self.parts_of = parts_of
-        self.by_seq = {link.seq: link for link in links}
-        self.ids = {link.native_id for link in links if link.native_id}
+        self.by_seq: dict[int, Link] = {}
+        self.ids = ids
+        self.forgot = False
+        self.size = 0  # bytes of all records so far
+        self.last = -1  # seq of the last of them
+        self.settled = False  # the end made a version of its own
+        self.tip = Tip()
         self.tree = Tree()
         self.spine = Spine(self.tree)
         self.bodies = Bodies(parts_of, self.by_seq)
-        self.sent: list[int] = []  # seq of every sent entry of the main conversation so far
+        self.sent = array("q")  # seq of every sent entry of the main conversation so far
         self.view: list[int] = []  # seq of what is sent now, in order
         self.edits: tuple[Edit, ...] = ()
         self.versions: list[NativeVersion] = []
@@ -51,18 +72,26 @@ class _Follower:
         self.work = 0
         self.skipped = 0
 
-    def follow(self) -> list[NativeVersion]:
-        for link in self.links:
-            if link.lane:
-                continue
-            if link.sent:
-                self.sent.append(link.seq)
-            if "t" in link.facts:
-                self._record(link)
-            else:
-                self._loose(link)
+    def add(self, link: Link) -> None:
+        """The next record."""
+        self.last = link.seq
+        self.size += link.length
+        self.tip.add(link)
+        self.by_seq[link.seq] = link
+        if link.lane:
+            return
+        if link.sent:
+            self.sent.append(link.seq)
+        if "t" in link.facts:
+            self._record(link)
+        else:
+            self._loose(link)
+
+    def settle(self) -> None:
+        """Apply the agent's own choice of a leaf, after the last record."""
+        before = len(self.versions)
         self._settle()
-        return self.versions
+        self.settled = len(self.versions) > before
 
     # -- record by record ---------------------------------------------------------------------------------------------
 
@@ -94,8 +123,11 @@ class _Follower:
         """A record of the person or the assistant: see whether what stood before it still stands."""
         self.talk = node
         wanted = link.native_parent
-        if wanted and wanted not in self.tree.index and wanted in self.ids:
-            return  # its parent comes later in the file; the end of the history sees to that
+        if wanted and wanted not in self.tree.index:
+            if self.ids is None:
+                raise Unfollowed
+            if wanted in self.ids:
+                return  # its parent comes later in the file; the end of the history sees to that
         hanging, self.hanging = self.hanging, []
         lost = self.spine.advance(node, hanging, self.relink)
         self.work += len(lost)
@@ -147,6 +179,8 @@ class _Follower:
 
     def _compacted(self, mark: Link, summary: Link, node: int) -> None:
         self.relink = self.tree.relink_of(self.boundary)
+        if self.relink.lost and self.ids is None:
+            raise Unfollowed
         raw = mark.facts.get("boundary")
         said = dict(raw.get("facts") or {}) if isinstance(raw, Mapping) else {}
         if summary.kind is Kind.SUMMARY:
@@ -161,8 +195,32 @@ class _Follower:
         label = "Compacted" + (f" ({', '.join(detail)})" if detail else "")
         self.talk, self.hanging = node, []
         self.view = self._seen_from(node)
-        self.spine.start(self.walked.nodes, self.boundary, self.view)
+        chain = self.walked.nodes
+        if self.ids is None and self._passed(chain):
+            chain = self._let_go(chain)
+        self.spine.start(chain, self.boundary, self.view)
         self._emit("compaction", summary.seq, label, said)
+
+    def _passed(self, chain: Sequence[int]) -> bool:
+        """Whether nothing of what is sent now lies before the boundary."""
+        if self.relink is not NO_RELINK or self.walked.phantom is not None or self.retracted:
+            return False
+        return not self.bodies.any and bool(chain) and min(chain) >= self.boundary
+
+    def _let_go(self, chain: Sequence[int]) -> list[int]:
+        """Forget what lies before the boundary; the chain as its nodes are numbered then."""
+        first = self.boundary
+        links = self.tree.links[first:]
+        tree = Tree()
+        for link in links:
+            tree.add(link)
+        start = links[0].seq
+        for seq in [seq for seq in self.by_seq if seq < start]:
+            del self.by_seq[seq]
+        self.tree, self.spine = tree, Spine(tree)
+        self.tail, self.talk, self.boundary = self.tail - first, self.talk - first, 0
+        self.forgot = True
+        return [node - first for node in chain]
 
     def _shortened(self, link: Link) -> None:
         micro = link.facts["micro"]
@@ -198,6 +256,8 @@ class _Follower:
 
     def _collapsed(self, link: Link) -> None:
         collapse = link.facts["collapse"]
+        if self.forgot:
+            raise Unfollowed
         ends = [self.tree.index.get(collapse.get(key) or "") for key in ("firstArchivedUuid", "lastArchivedUuid")]
         first, last = (-1 if node is None else self.tree.links[node].seq for node in ends)
         view = self.bodies.collapse(link.seq, self.view, first, last) if first >= 0 and last >= 0 else None
@@ -255,11 +315,11 @@ class _Follower:
             back = cleared.intersection(view)
             if back:
                 label = "On resuming, the agent sends cleared tool results whole again"
-                self._emit("replacement", self.links[-1].seq, label, {"results": len(back)})
+                self._emit("replacement", self.last, label, {"results": len(back)})
             return
         kept = set(self.view).intersection(view)
         gone = set(self.view) - kept
-        last = max(gone) if gone else self.links[-1].seq
+        last = max(gone) if gone else self.last
         kind, label = self._break(phantom, keeps_some=bool(kept))
         if first and phantom is not None and self._seen_from(leaf) != view:
             label = "The file is larger than 5 MiB: the agent reads it from its last compaction on"
@@ -277,7 +337,7 @@ class _Follower:
         self._emit(kind, max([last, *(version.at_seq for version in self.versions)]), label, said)
 
     def _too_large(self) -> bool:
-        return sum(link.length for link in self.links) > _WHOLE_FILE
+        return self.size > WHOLE_FILE
 
     def _preserves(self) -> bool:
         facts = self.tree.links[self.boundary].facts.get("boundary")
@@ -294,6 +354,8 @@ class _Follower:
         if mark.get("start"):
             return (-1, True) if explicit and last_word else (tail, False)
         node = self.tree.index.get(mark.get("leaf") or "")
+        if node is None and mark.get("leaf") and self.forgot:
+            raise Unfollowed
         if node is None or node == tail or self.relink.gone(node):
             return tail, False
         above_tail = node in set(self.tree.walk(tail, self.relink).nodes)

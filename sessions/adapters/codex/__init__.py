@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from sessions.adapters.base import Claim, Link, NativeVersion, PartsOf
+from sessions.adapters.base import Claim, Follow, Link, NativeVersion, PartsOf
 from sessions.adapters.codex import claims, history, wire
 from sessions.adapters.codex.reader import Reader
+from sessions.adapters.following import Held
 from sessions.contexts import Item
 from sessions.entries import Facts
 
@@ -32,6 +33,12 @@ class Codex:
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         return history.versions(links, parts_of, facts)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return Held(self, parts_of, history.tip_of)
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return dict(tip) if history.steady(tip, link) else None
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         return wire.sent(items)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sessions.adapters.base import Link, NativeVersion, PartsOf
 from sessions.adapters.codex.meta import version_of
-from sessions.adapters.codex.replay import Replay
+from sessions.adapters.codex.replay import MARKS, Replay, mark_of
 from sessions.contexts import Edit, Hide, Insert, Replace
 from sessions.entries import Facts
 from sessions.ranges import Ranges
@@ -58,6 +58,21 @@ def versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> list[Nat
         hidden.rebuild(replay, len(links) - 1)
         out.append(_version("rollback", links[-1], replay, hidden, {"undid_compaction": True, "turns": 0}))
     return out
+
+
+def tip_of(links: Sequence[Link]) -> dict[str, Any]:
+    """Whether anything was rolled back or reverted: from then on marks of turns can change what the log stands on."""
+    return {"undone": any(link.facts.get("mark") == "rollback" for link in links) or len(_metas(links)) > 1}
+
+
+def steady(tip: Mapping[str, Any], link: Link) -> bool:
+    """Whether the versions stay as they are after one more line. Without rollbacks the newest compaction stays the base."""
+    mark = mark_of(link)
+    return not mark or (mark in MARKS and not tip["undone"])
+
+
+def _metas(links: Sequence[Link]) -> list[Link]:
+    return [link for link in links if link.facts.get("mark") == "meta"]
 
 
 def _version(kind: str, link: Link, replay: Replay, hidden: _Hidden, told: Mapping[str, Any]) -> NativeVersion:

@@ -16,7 +16,7 @@ from sessions.contexts import InsertKind
 from sessions.entries import Kind, Part, PartKind, Role, digest_of
 from sessions.ranges import Ranges
 
-_MARKS = frozenset({"start", "context", "user"})
+MARKS = frozenset({"start", "context", "user"})
 
 
 def mark_of(link: Link) -> str:
@@ -67,7 +67,7 @@ class Replay:
             self._compaction(at)
         elif mark == "rollback":
             self._rollback(at)
-        elif mark in _MARKS:
+        elif mark in MARKS:
             turn = link.facts.get("turn")
             self.segments.add(Mark(mark, at, turn if isinstance(turn, str) else None))
         elif link.sent:
@@ -176,7 +176,7 @@ class Replay:
             elif mark == "rollback":
                 turns = link.facts.get("n")
                 self._drop(turns if isinstance(turns, int) else 0)
-            elif mark not in _MARKS and link.sent:
+            elif mark not in MARKS and link.sent:
                 self._push(at)
         self.gone, self.back, self.rebuilt = [], [], True
 

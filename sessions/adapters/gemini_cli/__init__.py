@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf, Reader
+from sessions.adapters.base import Claim, Follow, Line, Link, NativeVersion, PartsOf, Reader
+from sessions.adapters.following import Held
 from sessions.adapters.gemini_cli.claims import claim
 from sessions.adapters.gemini_cli.documents import documents
-from sessions.adapters.gemini_cli.history import versions
+from sessions.adapters.gemini_cli.history import steady, tip_of, versions
 from sessions.adapters.gemini_cli.reader import GeminiReader
 from sessions.adapters.gemini_cli.wire import sent
 from sessions.contexts import Item
@@ -44,6 +45,12 @@ class GeminiCli:
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         return versions(links, parts_of, facts)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return Held(self, parts_of, tip_of)
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return steady(tip, link, repeated=repeated)
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         return sent(items)

@@ -55,6 +55,28 @@ def versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> list[Nat
     return out
 
 
+def tip_of(links: Sequence[Link]) -> dict[str, Any]:
+    """The id of the last message, where no operation came behind it."""
+    for link in reversed(links):
+        if "op" in link.facts:
+            break
+        if "m" in link.facts:
+            return {"last": link.native_id}
+    return {"last": None}
+
+
+def steady(tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+    """The tip after a record that leaves the versions as they are: a new message, or more of the last one."""
+    facts = link.facts
+    if "op" in facts:
+        return None
+    if "m" not in facts:
+        return dict(tip)
+    if repeated:
+        return dict(tip) if facts.get("more") and link.native_id == tip["last"] else None
+    return {"last": link.native_id} if link.sent or not facts.get("r") else None
+
+
 def _version(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, ...]) -> NativeVersion:
     kind, label = _named(group, edits, before)
     told: dict[str, Any] = {}

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.base import Claim, Line
+from sessions.adapters.following import Unversioned
 from sessions.adapters.generic import documents
 from sessions.adapters.generic.forms import Form, shape_of
 from sessions.adapters.generic.messages import Reader
@@ -14,7 +15,7 @@ from sessions.contexts import Item
 from sessions.entries import Facts
 
 
-class Messages:
+class Messages(Unversioned):
     """A format of messages: `sessions.adapters.base.Adapter` and `Documents` say what each verb promises.
 
     Such a file holds the list as it is sent, so it has no versions of its own: what was compacted before is no longer in it.
@@ -44,9 +45,6 @@ class Messages:
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return Reader(path, state)
-
-    def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
-        return ()
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         return list(items)

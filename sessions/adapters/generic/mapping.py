@@ -14,7 +14,8 @@ from typing import Any
 
 import platformdirs
 
-from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.base import Claim, Line
+from sessions.adapters.following import Unversioned
 from sessions.adapters.generic.declaration import FILE, Declaration, Undeclared, declarations, declared
 from sessions.adapters.generic.messages import Reader as MessageReader
 from sessions.adapters.generic.messages import malformed, other
@@ -22,8 +23,8 @@ from sessions.adapters.generic.partial import first_value
 from sessions.adapters.generic.paths import Step, first_at, values_at
 from sessions.adapters.generic.usage import counted
 from sessions.adapters.generic.values import moment, name_of, number, words
-from sessions.adapters.opencode.scan import Cursor, Torn
 from sessions.adapters.records import NotARecord, load
+from sessions.adapters.scan import Cursor, Torn
 from sessions.contexts import Item
 from sessions.entries import Entry, Facts, Kind, Usage
 
@@ -49,7 +50,7 @@ def data_folder() -> PurePath:
     return Path(given).expanduser() if given else platformdirs.user_data_path("palimpsest")
 
 
-class Mapped:
+class Mapped(Unversioned):
     """The adapter: `sessions.adapters.base.Adapter` and `Documents` say what each verb promises. It claims what no other does."""
 
     agent = "mapped"
@@ -96,9 +97,6 @@ class Mapped:
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         found = _or_none(self.declaration, path) if state is None else _or_none(declared, state["declaration"])
         return Reader(path, state, found)
-
-    def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
-        return ()
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         return list(items)

@@ -8,7 +8,8 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
-from sessions.adapters.base import Line, Link, NativeVersion, PartsOf
+from sessions.adapters.base import Follow, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.following import Held
 from sessions.adapters.generic import threads
 from sessions.adapters.generic.adapter import Messages
 from sessions.adapters.generic.forms import Form
@@ -95,6 +96,12 @@ class OpenTelemetry(Messages):
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return Reader(path, state)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return Held(self, parts_of)
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return None
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         out: list[NativeVersion] = []

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.base import Claim, Follow, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.following import Held
 from sessions.adapters.generic import documents
 from sessions.adapters.generic.wiring import paired
 from sessions.adapters.jcli import claims, history
@@ -37,6 +38,12 @@ class JCli:
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         return history.versions(links, parts_of)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return Held(self, parts_of, lambda _: {})
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return {} if history.steady(link) else None
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         # On loading, calls without a result and results without a call are dropped.

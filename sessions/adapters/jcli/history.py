@@ -45,6 +45,11 @@ def versions(links: Sequence[Link], parts_of: PartsOf) -> list[NativeVersion]:
     return out
 
 
+def steady(link: Link) -> bool:
+    """Whether the versions stay as they are after one more message."""
+    return link.facts.get("is") not in ("clear", "restore") and link.kind is not Kind.SUMMARY
+
+
 def _hide(sent: Sequence[Link], kept: set[int]) -> Hide:
     every = [link.seq for link in sent]
     return Hide(Ranges.from_numbers(seq for seq in every if seq not in kept).closed_over(every))

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from sessions.adapters.base import Claim, Line, Link, NativeVersion, PartsOf
+from sessions.adapters.base import Claim, Follow, Line, Link, NativeVersion, PartsOf
 from sessions.adapters.expanding import Folders, Kept, Member
+from sessions.adapters.following import Held
 from sessions.adapters.trace import claims, folder, history
 from sessions.adapters.trace.reader import Reader
 from sessions.contexts import Item
@@ -50,6 +51,12 @@ class Trace:
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         return history.versions(links, parts_of)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return Held(self, parts_of, lambda _: {})
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return {} if not repeated and history.steady(link) else None
 
     def wire(self, items: Sequence[Item], facts: Facts) -> list[Item]:
         return list(items)

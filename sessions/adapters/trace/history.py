@@ -44,6 +44,11 @@ def versions(links: Sequence[Link], parts_of: PartsOf) -> list[NativeVersion]:
     return out
 
 
+def steady(link: Link) -> bool:
+    """Whether the versions stay as they are after one more message, whose id is new."""
+    return link.facts.get("is") not in ("retract", "restore", "summary")
+
+
 def _control(log: _Log, op: str, ids: Any) -> tuple[str, str] | None:
     seqs = (
         {log.by_id[one] for one in ids if isinstance(one, str) and one in log.by_id}

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-from sessions.adapters.base import Link, NativeVersion, PartsOf
+from sessions.adapters.base import Follow, Link, NativeVersion, PartsOf
+from sessions.adapters.following import Held
 from sessions.adapters.generic.adapter import Messages
 from sessions.adapters.generic.forms import SUMMARY, Form
 from sessions.adapters.generic.messages import Reader as MessageReader
@@ -31,6 +32,12 @@ class UniversalAIClient(Messages):
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return Reader(path, state)
+
+    def follow(self, parts_of: PartsOf, *, whole: bool = False) -> Follow:
+        return Held(self, parts_of)
+
+    def steady(self, tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, Any] | None:
+        return None
 
     def history(self, links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> Sequence[NativeVersion]:
         marks = [link.seq for link in links if link.kind is Kind.SUMMARY and link.sent]

@@ -1,0 +1,122 @@
+"""Placed entries on their way into the database: counted and packed by a thread beside, written by a COPY that stays open meanwhile.
+
+While a COPY is open the connection does nothing else, so whoever needs it lets the batches rest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from sessions.assembly import Placed
+from sessions.entries import Part
+from sessions.models import Entry
+from sessions.packing import unpack
+from sessions.store import ENTRY_COLUMNS, Measured, copying, measure_entries, write_entries
+
+_ENTRIES = 1000  # entries that are counted together
+_BYTES = 4 << 20  # bytes of records after which fewer are
+_REST = 8 << 20  # bytes of records after which a COPY is ended, so that the source's own bytes get their turn
+
+
+class Batches:
+    """Takes the entries of one session in order. To be closed, also after an error: nothing is written then."""
+
+    def __init__(self, session_id: Any) -> None:
+        self.session_id = session_id
+        self.written = 0
+        self.first_at: datetime | None = None
+        self.last_at: datetime | None = None
+        self._pool = ThreadPoolExecutor(1)
+        self._waiting: list[Placed] = []
+        self._bytes = 0
+        self._source: int | None = None
+        self._under_way: tuple[int, Sequence[Placed], Future[Measured]] | None = None
+        self._stack: ExitStack | None = None
+        self._write: Callable[[Sequence[Any]], None] | None = None
+        self._since = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        if self._stack is not None:
+            stack, self._stack = self._stack, None
+            stack.__exit__(kind, error, trace)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a rest."""
+        return self._since >= _REST
+
+    def add(self, placed: Placed, source_id: int) -> None:
+        if source_id != self._source:
+            self._hand_over()
+            self._source = source_id
+        self._waiting.append(placed)
+        self._bytes += placed.length
+        self._since += placed.length
+        at = placed.entry.at
+        if at is not None:
+            self.first_at = at if self.first_at is None else min(self.first_at, at)
+            self.last_at = at if self.last_at is None else max(self.last_at, at)
+        if len(self._waiting) >= _ENTRIES or self._bytes >= _BYTES:
+            self._hand_over()
+
+    def rest(self) -> None:
+        """Write all that came; the connection is free then."""
+        self._hand_over()
+        self._finish()
+        self._since = 0
+        if self._stack is not None:
+            stack, self._stack, self._write = self._stack, None, None
+            stack.close()
+
+    def parts_of(self, seq: int) -> tuple[Part, ...]:
+        """The parts of an entry that came, wherever it is by now."""
+        for placed in (self._waiting, () if self._under_way is None else self._under_way[1]):
+            if placed and placed[0].seq <= seq <= placed[-1].seq:
+                return placed[seq - placed[0].seq].entry.parts
+        self.rest()
+        packed = Entry.objects.filter(session_id=self.session_id, seq=seq).values_list("parts", flat=True).first()
+        return () if packed is None else unpack(packed)
+
+    def resting(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Blocks that come over the same connection."""
+        while True:
+            self.rest()
+            block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+    def _hand_over(self) -> None:
+        """Give what waits to the thread, and write what it was given before."""
+        if not self._waiting:
+            return
+        before, placed = self._under_way, self._waiting
+        assert self._source is not None
+        self._under_way = (self._source, placed, self._pool.submit(measure_entries, placed))
+        self._waiting, self._bytes = [], 0
+        self._put(before)
+
+    def _finish(self) -> None:
+        before, self._under_way = self._under_way, None
+        self._put(before)
+
+    def _put(self, batch: tuple[int, Sequence[Placed], Future[Measured]] | None) -> None:
+        if batch is None:
+            return
+        source_id, placed, measured = batch
+        if self._write is None:
+            self._stack = ExitStack()
+            self._write = self._stack.enter_context(copying(Entry._meta.db_table, ENTRY_COLUMNS))
+        write_entries(self._write, self.session_id, source_id, measured.result())
+        self.written += len(placed)
