@@ -44,6 +44,7 @@ def blocks(items: Sequence[Item]) -> Blocks:
     parent: list[int] = []
     steps: dict[int, int] = {}
     calls: dict[str, int] = {}
+    entries: dict[int, int] = {}
 
     def root(n: int) -> int:
         while parent[n] != n:
@@ -57,6 +58,8 @@ def blocks(items: Sequence[Item]) -> Blocks:
         joins: list[int] = []
         if item.step is not None and item.role is Role.ASSISTANT and item.step in steps:
             joins.append(steps[item.step])
+        if item.seq is not None and item.seq in entries:  # sent in two pieces: results, and words beside them
+            joins.append(entries[item.seq])
         ids = _ids(item)
         for call_id, is_call in ids:
             if not is_call and call_id in calls:
@@ -74,6 +77,8 @@ def blocks(items: Sequence[Item]) -> Blocks:
             parent.append(here)
         if item.step is not None and item.role is Role.ASSISTANT:
             steps[item.step] = here
+        if item.seq is not None:
+            entries[item.seq] = here
         for call_id, is_call in ids:
             if is_call:
                 calls[call_id] = here

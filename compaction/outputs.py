@@ -25,8 +25,8 @@ LESS = (MARK, CLEARED, USED, CUT)
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output `part` in the item at position `n`, its `index` among the item's parts. `free`: it may be left with less: it is an entry's, not
-    pinned, and no decision or state that could not be had again.
+    """The output `part` in the item at position `n`, its `index` among the item's parts. `free`: it may be left with less: it is a whole
+    entry's, not pinned, and no decision or state that could not be had again.
     """
 
     n: int
@@ -49,13 +49,14 @@ def outputs_of(snapshot: Snapshot) -> list[Output]:
     """All outputs of a context, the newest first."""
     calls = calls_of(snapshot)
     signed = {item.step for item in snapshot.items if item.signed and item.step is not None}
+    pieces = in_pieces(snapshot)
     found: list[Output] = []
     for n in range(len(snapshot.items) - 1, -1, -1):
         item = snapshot.items[n]
         if not item.results:
             continue
         loose = item.seq is not None and not item.pinned and item.seq not in snapshot.pinned and not item.signed
-        loose = loose and not (item.role is Role.ASSISTANT and item.step in signed)
+        loose = loose and item.seq not in pieces and not (item.role is Role.ASSISTANT and item.step in signed)
         for index in range(len(item.parts) - 1, -1, -1):
             part = item.parts[index]
             if part.kind is PartKind.TOOL_RESULT:
@@ -63,6 +64,12 @@ def outputs_of(snapshot: Snapshot) -> list[Output]:
                 free = loose and (call is None or call.kind not in PROTECTED)
                 found.append(Output(n, index, part, call, free))
     return found
+
+
+def in_pieces(snapshot: Snapshot) -> set[int]:
+    """Entries that the agent sends as more than one item: their parts are not those of any item, so that they stay as they are."""
+    seen: set[int] = set()
+    return {item.seq for item in snapshot.items if item.seq is not None and (item.seq in seen or seen.add(item.seq))}
 
 
 @dataclass(frozen=True, slots=True)

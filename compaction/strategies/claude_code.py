@@ -21,6 +21,7 @@ from compaction.strategies.emulation import (
     Again,
     Way,
     compact_param,
+    costs_of,
     folded,
     light,
     summary_param,
@@ -189,7 +190,7 @@ def fitting(items: Sequence[Item], snapshot: Snapshot, room: int | None) -> Sequ
     """
     if room is None:
         return items
-    cost = {item.key: tokens for item, tokens in zip(snapshot.items, snapshot.tokens, strict=True)}
+    cost = costs_of(snapshot)
     over = sum(cost[item.key] for item in items) - room
     starts = [n for n, item in enumerate(items) if n > 0 and _opens(items, n)]
     start = 0

@@ -13,12 +13,13 @@ from typing import Any
 from compaction.blocks import is_boundary, newest_boundary
 from compaction.finishing import finished
 from compaction.folding import Places, hopeless, standing_of
-from compaction.outputs import Left, replaced
-from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot, Status
+from compaction.outputs import Left, in_pieces, replaced
+from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot, Status, SummaryAsk
 from compaction.strategies.base import Param
 from compaction.strategies.emulation import (
     Way,
     compact_param,
+    costs_of,
     folded,
     light,
     summary_param,
@@ -97,6 +98,9 @@ class Codex:
             reads=lambda items: trimmed(normalised(items), snapshot, window),
         )
         plan = folded(name, snapshot, less, way, kept, facts)
+        over = _over(plan, snapshot, window)
+        if over is not None:
+            return Plan(name, Status.FAILED_CONTEXT_OVERFLOW, over, facts=facts)
         if plan.status is not Status.COMPLETED:
             # Cutting messages is part of its compaction, nothing it does for itself.
             return replace(plan, status=Status.NOOP_NOTHING_TO_DO, bodies={}, reason=plan.reason or _NOTHING)
@@ -142,10 +146,11 @@ def _kept(snapshot: Snapshot, budget: int) -> tuple[list[int], dict[int, tuple[P
     texts = retained([words[n] for n in places], room)
     kept = [places[n] for n in texts if words[places[n]]]
     cut: dict[int, tuple[Part, ...]] = {}
+    pieces = in_pieces(snapshot)
     for n, text in texts.items():
         item = snapshot.items[places[n]]
-        pinned = item.pinned or item.seq in snapshot.pinned
-        if item.seq is not None and not pinned and words[places[n]] and (text != words[places[n]] or _has_media(item)):
+        bound = item.pinned or item.seq in snapshot.pinned or item.seq in pieces
+        if item.seq is not None and not bound and words[places[n]] and (text != words[places[n]] or _has_media(item)):
             cut[places[n]] = (Part(PartKind.TEXT, text),)
     return [*kept, newest], cut
 
@@ -185,25 +190,41 @@ def _aborted(call: str) -> Item:
 
 def trimmed(items: Sequence[Item], snapshot: Snapshot, window: int | None) -> list[Item]:
     """What is left for the summariser where all together is more than its window: the oldest go first, each with its call or its results;
-    the newest stays, whatever its size.
+    the newest stays with its own, whatever their size.
     """
     if window is None:
         return list(items)
-    cost = {item.key: tokens_ for item, tokens_ in zip(snapshot.items, snapshot.tokens, strict=True)}
+    cost = costs_of(snapshot)
     over = sum(cost.get(item.key, 0) for item in items) - window
     partners: dict[str, list[int]] = {}
     for n, item in enumerate(items):
         for call in (*item.calls, *item.results):
             partners.setdefault(call, []).append(n)
+
+    def together(n: int) -> set[int]:
+        return {n, *(m for call in (*items[n].calls, *items[n].results) for m in partners[call])}
+
+    last = together(len(items) - 1) if items else set()
     gone: set[int] = set()
-    for n, item in enumerate(items[:-1]):
+    for n in range(len(items)):
         if over <= 0:
             break
-        for other in {n, *(m for call in (*item.calls, *item.results) for m in partners[call])} - gone:
-            if other < len(items) - 1:
-                gone.add(other)
-                over -= cost.get(items[other].key, 0)
+        for other in together(n) - gone - last:
+            gone.add(other)
+            over -= cost.get(items[other].key, 0)
     return normalised([item for n, item in enumerate(items) if n not in gone]) if gone else list(items)
+
+
+def _over(plan: Plan, snapshot: Snapshot, window: int | None) -> str | None:
+    """Why not even what is left for the summariser fits its window, in words; None where it does."""
+    ask = next((ask for ask in plan.asks if isinstance(ask, SummaryAsk)), None)
+    if ask is None or window is None:
+        return None
+    cost = costs_of(snapshot)
+    size = sum(cost.get(item.key, 0) for item in ask.items)
+    if size <= window:
+        return None
+    return f"the newest entry to be summarised is {size:,} tokens with its call, more than the window of {window:,}: turn the trimming off to fold it anyway"
 
 
 def _placed(plan: Plan, snapshot: Snapshot, initial: str) -> Plan:

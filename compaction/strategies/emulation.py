@@ -201,6 +201,9 @@ def folded(name: str, snapshot: Snapshot, left: Left, way: Way, keep: Collection
     fresh = sum(snapshot.tokens[n] for n in told - old)
     if fresh < LEAST_FOLD:
         return _too_little(name, left, fresh, facts, again=bool(old))
+    if not any(part.text and part.kind is not PartKind.MEDIA for n in told for part in items[n].parts):
+        reason = "only pictures and documents would be folded: there are no words to summarise"
+        return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
     size = sum(left.tokens[n] for n in told)
     most = min(TYPICAL if way.most is None else way.most, max(LEAST_SUMMARY, size // 2))
     again = way.again.within(max(0, size - most) // 2)
@@ -277,6 +280,11 @@ def used(params: Mapping[str, Any], **found: Any) -> dict[str, Any]:
     return {name: value for name, value in params.items() if value is not None} | {
         name: value for name, value in found.items() if value is not None
     }
+
+
+def costs_of(snapshot: Snapshot) -> dict[str, int]:
+    """Tokens of each item by its key, for what is shown to a summariser."""
+    return {item.key: tokens for item, tokens in zip(snapshot.items, snapshot.tokens, strict=True)}
 
 
 def tail_from(cuts: Sequence[bool], position: int) -> int:
