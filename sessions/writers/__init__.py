@@ -13,8 +13,8 @@ ENTRY_POINTS = "palimpsest.writers"
 BUILT_IN = {
     "claude-code": "sessions.writers.claude_code:WRITER",
     "codex": "sessions.writers.codex:WRITER",
-    # "gemini-cli": "sessions.writers.gemini_cli:WRITER",
-    # "opencode": "sessions.writers.opencode:WRITER",
+    "gemini-cli": "sessions.writers.gemini_cli:WRITER",
+    "opencode": "sessions.writers.opencode:WRITER",
     # "j-cli": "sessions.writers.jcli:WRITER",
     # "trace": "sessions.writers.trace:WRITER",
     # "ai-sdk": "sessions.writers.generic:AI_SDK",

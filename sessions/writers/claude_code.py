@@ -219,12 +219,12 @@ class _Transcript:
             if item.step is not None:
                 self._answers[item.step] = name
         calls = any(part.kind is PartKind.TOOL_CALL for part in item.parts)
-        models = self.draft.facts.models if self.draft.agent == "claude-code" else []
+        models = self.draft.facts.models
         return {
             "id": name,
             "type": "message",
             "role": "assistant",
-            "model": models[-1] if models else "<synthetic>",
+            "model": models[-1] if models else "unknown",
             "content": [block or {"type": "text", "text": part.text} for part, block in _each(item.parts)],
             "stop_reason": "tool_use" if calls else "end_turn",
             "stop_sequence": None,

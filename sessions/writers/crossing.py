@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from sessions.contexts import Item
 from sessions.entries import Kind, Part, PartKind, Role
 from sessions.ranges import Ranges
-from sessions.writers.base import Draft, Notes
+from sessions.writers.base import CannotWrite, Draft, Notes
 from sessions.writers.tools import ANY_TOOL, carried
 
+TOLD = "a result told in words"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -22,9 +23,14 @@ def crossed(draft: Draft, wired: Sequence[Item], agent: str) -> Draft:
     """The draft for the writer of `agent`. `wired`: its context as its own agent sends it, which is what is carried over."""
     if draft.agent == agent:
         items, notes = named(draft.items)
+        if not items:
+            raise CannotWrite("This context is empty: there is nothing to go on from.")
         return replace(draft, items=items, notes=(*draft.notes, *notes))
     crossing = _Crossing(draft.agent, agent)
     items, notes = named([new for item in wired for new in crossing.item(item)])
+    items = crossing.answered(arranged(items))
+    if not items:
+        raise CannotWrite("Nothing of this context can be carried over to another agent.")
     return replace(
         draft,
         items=items,
@@ -57,6 +63,40 @@ def named(items: Sequence[Item]) -> tuple[list[Item], tuple[str, ...]]:
                 parts.append(part)
         out.append(replace(item, parts=tuple(parts)))
     return out, notes.lines()
+
+
+def arranged(items: Sequence[Item]) -> list[Item]:
+    """Of every answer first its words, then its calls, then their results in that order, then what is told of others: each agent's order.
+
+    What stands together so is one answer from here on (`step`).
+    """
+    out: list[Item] = []
+    step = 0
+    said: list[Item] = []
+    came: list[Item] = []
+
+    def close() -> None:
+        nonlocal step
+        step += 1
+        calls = {call: n for n, call in enumerate(call for item in said for call in item.calls)}
+        out.extend(replace(item, step=step) for item in sorted(said, key=lambda item: bool(item.calls)))
+        came.sort(key=lambda item: min((calls.get(call, -1) for call in item.results), default=len(calls)))
+        out.extend(replace(item, step=step if item.results else None) for item in came)
+        said.clear()
+        came.clear()
+
+    for item in items:
+        if item.role is Role.ASSISTANT:
+            if came:
+                close()
+            said.append(item)
+        elif said and (item.results or item.label == TOLD):
+            came.append(item)
+        else:
+            close()
+            out.append(replace(item, step=None))
+    close()
+    return out
 
 
 def _answer(part: Part, waiting: list[str], notes: Notes) -> Part:
@@ -94,13 +134,26 @@ class _Crossing:
         if run:
             yield self._of(item, role, run)
 
+    def answered(self, items: Sequence[Item]) -> list[Item]:
+        """With a result for every call, which most agents and providers insist on."""
+        results = {result for item in items for result in item.results}
+        out: list[Item] = []
+        for item in items:
+            out.append(item)
+            for part in item.parts:
+                if part.kind is PartKind.TOOL_CALL and part.call_id not in results:
+                    self.notes.add("a call without a result got one that says so")
+                    words = Part(PartKind.TOOL_RESULT, "[no result was recorded]", part.tool, part.call_id, is_error=True)
+                    out.append(replace(item, key=f"{item.key}-none", role=Role.TOOL, kind=Kind.TOOL_RESULT, parts=(words,)))
+        return out
+
     def _of(self, item: Item, role: Role | None, parts: Sequence[Part]) -> Item:
-        kind = item.kind
+        kind, label = item.kind, item.label
         if role is Role.USER and item.role is not Role.USER:
-            kind = Kind.CONTEXT
+            kind, label = Kind.CONTEXT, TOLD if item.results else label
         if role is Role.ASSISTANT and kind is Kind.TOOL_CALL and all(p.kind is PartKind.TEXT for p in parts):
             kind = Kind.MESSAGE
-        return replace(item, role=role, parts=tuple(parts), kind=kind, masked=False)
+        return replace(item, role=role, parts=tuple(parts), kind=kind, label=label, masked=False)
 
     def _part(self, part: Part) -> Part | None:
         match part.kind:

@@ -20,7 +20,7 @@ from sessions.writers.base import Draft, Names, Written, ghosts_of, unchanged_un
 from sessions.writers.compare import Block, blocks
 from sessions.writers.crossing import crossed
 
-NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+NOW = datetime.now(UTC)  # agents put what they are told next behind what they find, by the clock
 
 
 @dataclass(frozen=True)

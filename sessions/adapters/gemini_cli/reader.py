@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from sessions.adapters import lineage
 from sessions.adapters.base import Line
 from sessions.adapters.gemini_cli.content import atoms, parts_of, results, user_text, words
 from sessions.adapters.gemini_cli.lists import LETTERS, listed_messages, message_parts, new_snapshot
@@ -101,6 +102,8 @@ class GeminiReader:
             return self._message(record)
         if isinstance(record.get("$set"), dict):
             return self._set(record["$set"])
+        if lineage.NAME in record and len(record) == 1:
+            return lineage.take(record[lineage.NAME], self.facts)
         if isinstance(record.get("sessionId"), str) and isinstance(record.get("projectHash"), str):
             return self._header(record)
         if isinstance(record.get("sessionId"), str) and "startTime" in record and "projectHash" not in record:

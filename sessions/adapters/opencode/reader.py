@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from sessions.adapters import lineage
 from sessions.adapters.base import Line
 from sessions.adapters.opencode import second, tools
 from sessions.adapters.opencode.parts import part_entry
@@ -89,6 +90,8 @@ class Reader:
         for name in ("agent", "slug", "projectID"):
             if words(info.get(name)):
                 facts.extra[name] = info[name][:200]
+        if (written := inside(info, "metadata", lineage.NAME)) is not None:
+            lineage.take(written, facts)
         revert = info.get("revert")
         link: dict[str, Any] = {"is": "session"}
         if isinstance(revert, dict) and words(revert.get("messageID")):
