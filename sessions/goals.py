@@ -12,6 +12,7 @@ counted on; of several goals in progress the one that began last holds, and of a
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,8 +32,8 @@ _LANES = 64  # inline sub-agents whose goal in progress is remembered
 class Goal:
     """One node. `first_seq` and `last_seq` span the entries at which it was stated or in progress.
 
-    `closed_seq`: the entry that completed, abandoned or dropped it. `listed`: it stands in the list as last rewritten. `was`: its first
-    wording, where it was reworded. `lane`: of an inline sub-agent's list.
+    `added`: it was added here, over the source. `closed_seq`: the entry that completed, abandoned or dropped it. `listed`: it stands in the list as last rewritten. `was`: its first
+    wording, where it was reworded. `lane`: of an inline sub-agent's list. `stated_seq`: the last entry that stated it, changed or not.
     """
 
     path: str
@@ -48,20 +49,26 @@ class Goal:
     listed: bool = False
     was: str | None = None
     lane: str = ""
+    stated_seq: int = 0
+    added: bool = False
     tally: Tally = field(default_factory=Tally)
 
     def to_json(self) -> list[Any]:
         return [
             self.path, self.text, self.status.value, self.key, self.parent, self.note, self.first_seq, self.last_seq, self.inferred,
-            self.closed_seq, self.listed, self.was, self.lane, self.tally.to_json(),
+            self.closed_seq, self.listed, self.was, self.lane, self.stated_seq, self.added, self.tally.to_json(),
         ]  # fmt: skip
 
     @classmethod
     def from_json(cls, raw: Sequence[Any]) -> Goal:
         path, text, status, *rest = raw
-        if len(rest) > 10:
-            rest[10] = Tally.from_json(rest[10])
+        if len(rest) > 12:
+            rest[12] = Tally.from_json(rest[12])
         return cls(path, text, GoalStatus(status), *rest)
+
+    def figures(self) -> dict[str, Any]:
+        """What is stored of its work for pages and programs."""
+        return {**self.tally.figures(), "stated_seq": self.stated_seq}
 
 
 @dataclass(slots=True)
@@ -69,7 +76,8 @@ class GoalTracker:
     """Folds goal changes, in order of entries. `current` is the path of the goal in progress, or None; `lanes` those of inline sub-agents.
 
     Of the inferred goals only the last can still change, so the state holds `requests`, their number, and that one. `changed` are the
-    paths whose goals are new or differ since the last `take_changed`. `planned_at`: the entry at which the first plan was stated.
+    paths whose goals are new or differ since the last `take_changed`. `timeline`: from which entry on a goal was in focus here, over what
+    the agent says, in order (None: its own again); `marked` are the tallies of the goals that were added here.
     """
 
     goals: list[Goal] = field(default_factory=list)
@@ -79,6 +87,8 @@ class GoalTracker:
     lanes: dict[str, str | None] = field(default_factory=dict)
     clerk: Clerk = field(default_factory=Clerk)
     changed: set[str] = field(default_factory=set)
+    timeline: Sequence[tuple[int, str | None]] = ()
+    marked: dict[str, Goal] = field(default_factory=dict)
     _paths: dict[str, Goal] = field(init=False, repr=False, compare=False)
     _keys: dict[tuple[str, str], Goal] = field(init=False, repr=False, compare=False)
     _texts: dict[tuple[str, str], list[Goal]] = field(init=False, repr=False, compare=False)
@@ -123,6 +133,8 @@ class GoalTracker:
 
     def at(self, seq: int, lane: str = "") -> str | None:
         """The goal to which an entry that arrives now belongs; called for every entry in order."""
+        if self.timeline and (focus := self._marked_at(seq)) is not None:
+            return focus
         if self.goals:
             return (self.lanes.get(lane) if lane else None) or self.current
         if self.inferred:
@@ -148,6 +160,7 @@ class GoalTracker:
     def take_changed(self) -> list[Goal]:
         """The goals to write; none is given again unless it changes again. Inferred ones are given only while no plan is kept."""
         out = [goal for goal in self.goals or self.inferred if goal.path in self.changed]
+        out += [goal for goal in self.marked.values() if goal.path in self.changed]
         self.changed = set()
         return out
 
@@ -163,6 +176,7 @@ class GoalTracker:
             "current": self.current,
             "lanes": self.lanes,
             "tests": self.clerk.waiting,
+            "marked": [goal.to_json() for goal in self.marked.values()],
         }
 
     @classmethod
@@ -174,14 +188,23 @@ class GoalTracker:
             raw.get("current"),
             dict(raw.get("lanes", {})),
             Clerk(dict(raw.get("tests", {}))),
+            marked={goal.path: goal for goal in map(Goal.from_json, raw.get("marked", []))},
         )
 
     def _of(self, path: str | None) -> Goal | None:
         if path is None:
             return None
-        if self.goals:
-            return self._paths.get(path)
-        return self.inferred[-1] if self.inferred and self.inferred[-1].path == path else None
+        found = self._paths.get(path) if self.goals else None
+        if found is None and self.inferred and self.inferred[-1].path == path:
+            return self.inferred[-1]
+        return found or self.marked.get(path)
+
+    def _marked_at(self, seq: int) -> str | None:
+        at = bisect_right(self.timeline, seq, key=lambda one: one[0]) - 1
+        path = self.timeline[at][1] if at >= 0 else None
+        if path is not None and self._of(path) is None:
+            self.marked[path] = Goal(path, "", GoalStatus.PENDING, first_seq=seq, last_seq=seq, added=True)
+        return path
 
     def _rewrite(self, items: Sequence[GoalItem], seq: int, lane: str, begun: list[Goal]) -> None:
         left = dict(self._listed.get(lane, {}))
@@ -237,7 +260,9 @@ class GoalTracker:
         if path is None or path in self._paths:
             path = self._free(above)
         closed = None if item.status in OPEN else seq
-        goal = Goal(path, item.text, item.status, item.key, above, item.note, seq, seq, False, closed, lane=lane)
+        goal = Goal(
+            path, item.text, item.status, item.key, above, item.note, seq, seq, closed_seq=closed, lane=lane, stated_seq=seq
+        )  # fmt: skip
         self.goals.append(goal)
         self._enter(goal)
         self.changed.add(path)
@@ -280,6 +305,7 @@ class GoalTracker:
             goal.key = item.key
             self._keys[goal.lane, item.key] = goal
         self._mark(goal, item.status, seq)
+        goal.stated_seq = seq
         goal.note = item.note or goal.note
 
     def _mark(self, goal: Goal, status: GoalStatus, seq: int) -> None:

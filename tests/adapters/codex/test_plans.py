@@ -31,11 +31,11 @@ def test_the_plan_is_rewritten_whole() -> None:
     assert tree(reading) == [("1", "read", "completed"), ("2", "write it", "in_progress"), ("3", "test", "pending")]
 
 
-def test_what_is_dropped_is_abandoned() -> None:
+def test_what_vanishes_from_a_plan_is_dropped() -> None:
     reading = read(
         meta(), user("go"), plan("c1", ("read", "completed"), ("deploy", "pending")), plan("c2", ("read", "completed"))
     )
-    assert tree(reading) == [("1", "read", "completed"), ("2", "deploy", "abandoned")]
+    assert tree(reading) == [("1", "read", "completed"), ("2", "deploy", "dropped")]
 
 
 def test_a_call_that_failed_changes_nothing() -> None:
