@@ -6,6 +6,7 @@ output can be had again by making the call again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -32,6 +33,18 @@ def _understood(items: Sequence[Item]) -> dict[str, Call]:
         for part in item.parts
         if part.kind is PartKind.TOOL_CALL and part.call_id
     }
+
+
+def in_pieces(snapshot: Snapshot) -> set[int]:
+    """Entries that the agent sends as more than one item (results, and words beside them), found once per snapshot.
+
+    Their parts are not those of any one item: they stay as they are.
+    """
+    known: set[int] | None = snapshot.memo.get("in pieces")
+    if known is None:
+        times = Counter(item.seq for item in snapshot.items if item.seq is not None)
+        known = snapshot.memo["in pieces"] = {seq for seq, n in times.items() if n > 1}
+    return known
 
 
 def is_mask(part: Part) -> bool:
@@ -95,7 +108,8 @@ def masks_at(
 
     `reasons`: by position, what the line says besides.
     """
-    calls = calls_of(snapshot)
+    calls, pieces = calls_of(snapshot), in_pieces(snapshot)
+    positions = [n for n in positions if snapshot.items[n].seq not in pieces]
     texts = [placeholders(snapshot.items[n], calls, (reasons or {}).get(n, "")) for n in positions]
     masks: dict[int, str] = {}
     left: dict[int, int] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from compaction.masks import MARK, calls_of
+from compaction.masks import MARK, calls_of, in_pieces
 from compaction.plan import Budget, Snapshot
 from compaction.tools import PROTECTED, Call
 from sessions.contexts import Item
@@ -64,12 +64,6 @@ def outputs_of(snapshot: Snapshot) -> list[Output]:
                 free = loose and (call is None or call.kind not in PROTECTED)
                 found.append(Output(n, index, part, call, free))
     return found
-
-
-def in_pieces(snapshot: Snapshot) -> set[int]:
-    """Entries that the agent sends as more than one item: their parts are not those of any item, so that they stay as they are."""
-    seen: set[int] = set()
-    return {item.seq for item in snapshot.items if item.seq is not None and (item.seq in seen or seen.add(item.seq))}
 
 
 @dataclass(frozen=True, slots=True)

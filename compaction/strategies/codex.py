@@ -13,7 +13,8 @@ from typing import Any
 from compaction.blocks import is_boundary, newest_boundary
 from compaction.finishing import finished
 from compaction.folding import Places, hopeless, standing_of
-from compaction.outputs import Left, in_pieces, replaced
+from compaction.masks import in_pieces
+from compaction.outputs import Left, replaced
 from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot, Status, SummaryAsk
 from compaction.strategies.base import Param
 from compaction.strategies.emulation import (
