@@ -24,6 +24,7 @@ from sessions import intake
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
+from sessions.adapters.lineage import FACT
 from sessions.beside import name_place
 from sessions.derive import derive
 from sessions.discover import files_under
@@ -517,8 +518,10 @@ def link_parents(workspace: Any) -> None:
     for session in orphans.select_related("source"):
         path, within, _ = session.source.path.rpartition("#")
         near = path + within if within else str(PurePath(session.source.path).parent.parent)
+        written = session.facts.get(FACT)  # by us, perhaps from another agent's session
+        agent = written.get("agent", session.agent) if isinstance(written, dict) else session.agent
         candidates = Session.objects.filter(
-            workspace=workspace, agent=session.agent, native_id=session.parent_native_id, superseded_by=None
+            workspace=workspace, agent=agent, native_id=session.parent_native_id, superseded_by=None
         ).exclude(pk=session.pk)
         parent = (
             candidates.filter(source__path__startswith=near).order_by("created_at").first()

@@ -52,6 +52,14 @@ def context_items(
     if edits is None:
         version = version or session.current
         edits = edits_of(version) if version is not None else []
+    items = projected(session, edits, until_seq=until_seq)
+    parts = {item.key: item.parts for item in items}
+    wired = by_agent(session.agent).wire(items, facts_of(session))
+    return sized(wired, [n for n, item in enumerate(wired) if parts.get(item.key) is not item.parts])
+
+
+def projected(session: Session, edits: Sequence[Edit], *, until_seq: int | None = None) -> list[Item]:
+    """What edits make of a session's entries, before the agent's own wiring; `until_seq`: as of that entry, it included."""
     visible = Entry.objects.filter(session=session, sent=True)
     hidden = hidden_by(edits)
     if hidden:
@@ -64,9 +72,7 @@ def context_items(
     items = sized(items, [n for n, item in enumerate(items) if item.masked or item.inserted])
     if pins:
         items = [replace(item, pinned=True) if item.seq in pins else item for item in items]
-    parts = {item.key: item.parts for item in items}
-    wired = by_agent(session.agent).wire(items, facts_of(session))
-    return sized(wired, [n for n, item in enumerate(wired) if parts.get(item.key) is not item.parts])
+    return items
 
 
 def log_items(session: Session, until_seq: int) -> list[Item]:

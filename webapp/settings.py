@@ -189,6 +189,9 @@ LLM_LONGEST_WAIT = max(0, env.number("PALIMPSEST_LLM_LONGEST_WAIT", default=90))
 # Whether a hook may be a command of this machine.
 HOOK_COMMANDS = env.flag("PALIMPSEST_HOOK_COMMANDS", default=False)
 
+# Whether written sessions may be put into the folders in which agents of this machine list theirs.
+INSTALL_SESSIONS = env.flag("PALIMPSEST_INSTALL", default=False)
+
 # tiktoken reads this variable itself when it loads a vocabulary; without it, it would try to download one.
 vocabularies.point_tiktoken_at(vocabularies.folder(DATA_DIR))
 

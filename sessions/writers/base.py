@@ -28,6 +28,7 @@ class PlannedGoal:
     text: str
     status: GoalStatus
     note: str | None = None
+    changed: bool = False  # by a person or a program here: the agent does not know of it
 
 
 class Names:
@@ -115,8 +116,11 @@ class Writer(Protocol):
         """Raises CannotWrite."""
         ...
 
-    def command(self, native_id: str, file: str) -> str:
-        """The exact command that goes on from the session, in its folder. `file`: the path of the first file."""
+    def command(self, native_id: str, file: str, *, placed: bool) -> str:
+        """The exact command that goes on from the session, in its folder; "" where there is none.
+
+        `file`: the path of the first file, for a shell; `placed`: it lies where the agent looks for it.
+        """
         ...
 
 

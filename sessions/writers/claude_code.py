@@ -39,7 +39,7 @@ class ClaudeCode:
             made.session, (File(f"{made.session}.jsonl", data),), tuple(made.expected), (*draft.notes, *made.notes.lines())
         )
 
-    def command(self, native_id: str, file: str) -> str:
+    def command(self, native_id: str, file: str, *, placed: bool) -> str:
         return f"claude --resume {native_id}"
 
 
@@ -91,6 +91,8 @@ class _Transcript:
             changes: dict[str, bytes | None] = {"sessionId": dumps(self.session)}
             if link.native_parent not in self._written:
                 changes["parentUuid"] = dumps(self.parent)
+            if link.response_id is None and (message := member(raw, "message")) is not None and member(message, "usage"):
+                changes["message"] = spliced(message, {"usage": dumps(_NO_FIGURES)})
             self._used.add(link.native_id)
             self._written.add(link.native_id)
             self.parent = link.native_id
@@ -194,7 +196,8 @@ class _Transcript:
             message = spliced(message, {"content": dumps(blocks)})
             changes["message"] = message
             changes["toolUseResult"] = None
-        if not figures and message is not None and member(message, "usage") is not None:
+        known = message is not None and member(message, "id") is not None  # by which an answer is counted once only
+        if not (figures and known) and message is not None and member(message, "usage") is not None:
             changes["message"] = spliced(message, {"usage": dumps(_NO_FIGURES)})
         return changes
 

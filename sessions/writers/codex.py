@@ -51,7 +51,7 @@ class Codex:
         name = f"rollout-{draft.names.now.astimezone():%Y-%m-%dT%H-%M-%S}-{made.thread}.jsonl"
         return Written(made.thread, (File(name, data),), tuple(made.expected), (*draft.notes, *made.notes.lines()))
 
-    def command(self, native_id: str, file: str) -> str:
+    def command(self, native_id: str, file: str, *, placed: bool) -> str:
         return f"codex resume {native_id}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -49,8 +50,8 @@ class GeminiCli:
         name = f"session-{draft.names.now:%Y-%m-%dT%H-%M}-{own}.jsonl"
         return Written(made.session, (File(name, data),), tuple(made.expected), (*draft.notes, *made.notes.lines()))
 
-    def command(self, native_id: str, file: str) -> str:
-        return f"gemini --resume {native_id}"
+    def command(self, native_id: str, file: str, *, placed: bool) -> str:
+        return f"gemini --resume {native_id}" if placed else f"gemini --session-file {shlex.quote(file)}"
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ the agent shows it and does not read it back. Checked with 1.18.33.
 
 from __future__ import annotations
 
-import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,8 +43,8 @@ class OpenCode:
         name = f"{made.session}.json"
         return Written(made.session, (File(name, data),), tuple(made.expected), (*draft.notes, *made.notes.lines()))
 
-    def command(self, native_id: str, file: str) -> str:
-        return f"opencode import {file} && opencode --session {native_id}"
+    def command(self, native_id: str, file: str, *, placed: bool) -> str:
+        return f"opencode import {shlex.quote(file)} && opencode --session {native_id}"
 
 
 @dataclass(slots=True)
@@ -298,7 +298,9 @@ class _Export:
         for said in messages:
             created = inside(said.info, "time", "created")
             own = created if isinstance(created, int | float) and not isinstance(created, bool) else self._now()
-            self._clock = max(int(own), self._clock + 1)
+            before, self._clock = self._clock, max(int(own), self._clock + 1)
+            if not inside(said.info, "time", "completed") or int(own) <= before:
+                said.figures = False  # its answer is known again by its times and figures alone
             name = self._id("msg")
             time = said.info.get("time") if isinstance(said.info.get("time"), dict) else {}
             said.info = {**said.info, "id": name, "sessionID": self.session, "time": {**time, "created": self._clock}}
