@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from django.db import connection, transaction
+from django.utils import timezone
 
 from compaction.budget import budget_for, meter_for
 from compaction.plan import Budget, Snapshot
@@ -89,6 +90,7 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
         goals=goals,
         agent=session.agent,
         cwd=session.cwd,
+        now=timezone.now(),
     )
 
 

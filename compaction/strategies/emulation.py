@@ -36,6 +36,7 @@ from compaction.plan import (
     Status,
     SummaryAsk,
 )
+from compaction.reinject.cutting import LEAST
 from compaction.strategies.base import Param
 from sessions.contexts import Insert, InsertKind, Item
 from sessions.entries import Part, PartKind, Role
@@ -47,6 +48,7 @@ SUMMARY, FILES, SKILLS, PLAN, GOALS = "summary", "files", "skills", "plan", "goa
 ALWAYS, DUE, NEVER = "always", "at the threshold", "never"
 
 LEAST_SUMMARY = 250
+LEAST_GOALS = 20
 TYPICAL = 3_000
 """Tokens to which the summaries of agents' own models come as a rule, far under the caps they set."""
 
@@ -136,11 +138,9 @@ class Again:
         return {kind for kind, any_ in wanted.items() if any_}
 
     def within(self, room: int) -> Again:
-        """The same, in no more than `room` tokens: files first, then skills, then plan and goals."""
-        files = min(self.file_total, room // 2) if self.files else 0
-        skills = min(self.skill_total, (room - files) // 2)
-        plan = min(self.plan, (room - files - skills) // 2)
-        goals = min(self.goals, room - files - skills - plan)
+        """The same in no more than `room` tokens: where that is too little, each kind takes the same share less."""
+        wanted = (self.file_total if self.files else 0, self.skill_total, self.plan, self.goals)
+        files, skills, plan, goals = (min(one, one * room // max(1, sum(wanted))) for one in wanted)
         return replace(
             self,
             file_each=min(self.file_each, files),
@@ -153,13 +153,13 @@ class Again:
 
     def asks(self, kept: Ranges) -> list[Ask]:
         out: list[Ask] = []
-        if self.files and self.file_total >= 100:
+        if self.files and self.file_total >= LEAST:
             out.append(FilesAsk(FILES, self.files, self.file_each, self.file_total, kept=kept))
-        if self.skill_total >= 100:
+        if self.skill_total >= LEAST:
             out.append(SkillsAsk(SKILLS, self.skill_each, self.skill_total, kept))
-        if self.plan >= 100:
+        if self.plan >= LEAST:
             out.append(PlanAsk(PLAN, self.plan, kept))
-        if self.goals >= 100:
+        if self.goals >= LEAST_GOALS:
             out.append(GoalsAsk(GOALS, self.goals))
         return out
 
