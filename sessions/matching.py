@@ -38,12 +38,13 @@ def marks(text: str) -> frozenset[str]:
 def likeness(one: str, other: str) -> float:
     """How much of two texts is the same, 0 to 1; 0 where they are not the same item.
 
-    Digits are no small edit: "phase 1" and "phase 2" are two items.
+    Another number is no small edit: "phase 1" and "phase 2" are two items. A number more is.
     """
     a, b = folded(one)[:_LONGEST], folded(other)[:_LONGEST]
     if a == b:
         return 1.0
-    if _numbers(a) != _numbers(b):
+    numbers, others = _numbers(a), _numbers(b)
+    if not (numbers <= others or others <= numbers):
         return 0.0
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     if matcher.real_quick_ratio() < SIMILAR or matcher.quick_ratio() < SIMILAR:
@@ -56,8 +57,8 @@ def likeness(one: str, other: str) -> float:
     return ratio if shared >= ALIKE or ratio >= PLAIN else 0.0
 
 
-def _numbers(text: str) -> list[str]:
-    return re.findall(r"\d+", text)
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\d+", text))
 
 
 def matched[K, V](items: Sequence[tuple[K, str]], known: Sequence[tuple[V, str]]) -> list[tuple[K, V]]:

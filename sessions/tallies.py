@@ -22,7 +22,7 @@ CALLS = 32  # calls without a result that are remembered
 _WORKING = frozenset({"shell", "edit", "write"})
 _TEST = re.compile(
     r"\b(?:pytest|unittest|nosetests|tox|nox|cargo\s+(?:nextest|test)|go\s+test|jest|vitest|mocha|ava|rspec|ctest|phpunit|playwright\s+test"
-    r"|(?:npm|pnpm|yarn|bun|deno)\s+(?:run\s+)?test\S*|make\s+(?:check|test)\S*|mvn\s+\S*test|gradlew?\s+\S*test|dotnet\s+test"
+    r"|(?:npm|pnpm|yarn|bun|deno|mise|just|task)\s+(?:run\s+)?test\S*|make\s+(?:check|test)\S*|mvn\s+\S*test|gradlew?\s+\S*test|dotnet\s+test"
     r"|swift\s+test|zig\s+(?:build\s+)?test|manage\.py\s+test|mix\s+test|rake\s+test)\b"
 )
 _FAILED = re.compile(

@@ -23,6 +23,7 @@ api = NinjaAPI(
 for router in (
     "sessions.api.router",
     "sessions.insight_api.router",
+    "sessions.goal_api.router",
     "sessions.reckon_api.router",
     "compaction.api.router",
 ):
