@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -26,6 +26,7 @@ from sessions.windows.overrides import Override
 
 FIRST_WAIT, LONGEST_OWN_WAIT = 1.0, 30.0  # seconds; doubled from one to the other
 LONGEST_WORDS = 300
+SLEEP: Callable[[float], object] = time.sleep
 
 
 def _nobody() -> None:
@@ -48,7 +49,7 @@ class Asker:
     overrides: Sequence[Override] = ()
     watch: Callable[[], None] = _nobody
     told: Callable[[str], None] = _silent
-    sleep: Callable[[float], object] = time.sleep
+    sleep: Callable[[float], object] = field(default_factory=lambda: SLEEP)
     clock: Callable[[], float] = time.monotonic
     at: int = 0  # of the models: the one that is asked now
 

@@ -164,10 +164,11 @@ def _trouble(error: Any) -> Trouble:
         (known.ModelNotFoundError, "no such model", False),
         (known.ModelRequestRejectedError, "request refused", False),
     )
+    # Servers that are only like the makers' own say less in their errors than their status does.
+    later = status is not None and (status in (408, 409, 425, 429) or status >= 500)
     for kind, name, again in kinds:
-        if isinstance(error, kind):
+        if isinstance(error, kind) and not (kind is known.ModelRequestRejectedError and later):
             return Trouble(name, words, again=again, after=after, status=status)
-    again = status is not None and (status in (408, 409, 425, 429) or status >= 500)
     return Trouble(
-        "unreadable answer" if status is None else f"status {status}", words, again=again, after=after, status=status
+        "unreadable answer" if status is None else f"status {status}", words, again=later, after=after, status=status
     )

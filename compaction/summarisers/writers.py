@@ -19,6 +19,7 @@ from compaction.summarisers.configured import Target
 from compaction.summarisers.writing import Job, figures, forecast, job, write
 from compaction.summary.shapes import CONCLUSION
 from compaction.summary.survey import Survey, survey
+from sessions.meters import tokens
 from sessions.windows.overrides import Override
 
 SMALL = 2_000
@@ -29,7 +30,7 @@ def foretelling(target: Target, overrides: Sequence[Override], *, critique: bool
     """The extractive text in the place of the model's, with the calls, tokens and money the model would take. Asks nobody."""
 
     def stand_in(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey) -> SummaryAnswer:
-        todo = _job(ask, snapshot, count, surveyed, target, overrides, critique=critique)
+        todo = _job(ask, snapshot, surveyed, target, overrides, critique=critique)
         if _small(todo):
             return _extractive(ask, snapshot, count, surveyed)
         found = forecast(todo)
@@ -47,7 +48,7 @@ def by_model(asker: Asker, *, critique: bool = False, extractive_allowed: bool =
 
     def written(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey) -> SummaryAnswer:
         try:
-            todo = _job(ask, snapshot, count, surveyed, asker.model, asker.overrides, critique=critique)
+            todo = _job(ask, snapshot, surveyed, asker.model, asker.overrides, critique=critique)
             if _small(todo):
                 return _extractive(ask, snapshot, count, surveyed)
             found = write(todo, asker.ask, name="")
@@ -89,7 +90,6 @@ def _extractive(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Sur
 def _job(
     ask: SummaryAsk,
     snapshot: Snapshot,
-    count: Count,
     surveyed: Survey,
     target: Target,
     overrides: Sequence[Override],
@@ -102,4 +102,5 @@ def _job(
         surveyed = survey(ask.items)
     wanted = replace(ask, critique=True) if critique else ask
     folded = {places[item.key] for item in ask.items}
-    return job(wanted, surveyed, folded, configured.capacity(target, overrides), count)
+    # By one vocabulary whatever the run's meter is: what is laid out here is a model's prompt.
+    return job(wanted, surveyed, folded, configured.capacity(target, overrides), tokens.count)

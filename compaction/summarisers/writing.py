@@ -154,10 +154,12 @@ def write(todo: Job, ask: Ask, *, name: str) -> SummaryAnswer:
             break
         except Overflow as overflow:
             # Too long by the model's own tokens: what it says it takes, else a good part less.
-            taken = max(map(todo.count, ([piece] for piece in layout.pieces)))[0]
-            room = int(min(room, taken) * SMALLER)
+            taken = max(size for piece in layout.pieces for size in todo.count([piece]))
+            room = int(min(room, taken + todo.overhead) * SMALLER)
             if overflow.limit is not None:
-                room = min(room, Capacity(overflow.limit).room(todo.output))
+                todo.output = min(todo.output, max(64, overflow.limit // 3))
+                todo.wanted = min(todo.wanted, todo.output)
+                room = min(room, int((overflow.limit - todo.output) * CAREFUL))
     else:
         raise NotWritten(
             Status.FAILED_CONTEXT_OVERFLOW,

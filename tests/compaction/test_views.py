@@ -395,7 +395,7 @@ def test_a_poll_costs_few_queries(operator: Client, session: Session, django_ass
     run = runs.request(session.pk, strategy="hybrid", params=PARAMS)
     poll = f"{address(session, 'runs', run.pk)}?part=progress"
     operator.get(poll, headers={"HX-Request": "true"})
-    with django_assert_max_num_queries(7):  # who asks (3), the session, the run
+    with django_assert_max_num_queries(7):  # who asks (3), the session, the run, its calls, its hooks
         operator.get(poll, headers={"HX-Request": "true"})
 
 
