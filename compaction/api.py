@@ -11,6 +11,7 @@ from ninja.errors import HttpError
 from ninja.responses import Status
 
 from compaction import queries, runs, tasks
+from compaction.comparing import compare
 from compaction.models import Run
 from compaction.schemas import CompactIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
 from compaction.strategies import strategies
@@ -43,6 +44,15 @@ def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: 
     run = queries.run_in(found.workspace_id, run.pk)
     response["Location"] = f"/api/runs/{run.pk}"
     return Status(202, RunOut.of(run))
+
+
+@router.get("/sessions/{session}/compare", response=dict[str, Any], summary="Strategies as dry runs on one context")
+def compare_strategies(
+    request: HttpRequest,
+    session: str,
+    names: Annotated[list[str], Query(alias="with", description="strategy or strategy:preset; repeatable")] = [],  # noqa: B006 -- ninja copies it
+) -> dict[str, Any]:
+    return compare(session_of(request, session), names).to_json()
 
 
 @router.get("/runs", response=RunsOut, summary="Runs of the workspace, newest first")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from compaction import views
+from compaction import compare_views, views
 
 app_name = "compaction"
 
@@ -11,5 +11,7 @@ urlpatterns = [
     path("s/<str:name>/runs", views.session_runs, name="session_runs"),
     path("s/<str:name>/runs/<int:run_id>", views.run, name="run"),
     path("s/<str:name>/runs/<int:run_id>/cancel", views.cancel, name="cancel"),
+    path("s/<str:name>/compare", compare_views.compare_page, name="compare"),
+    path("compare", compare_views.compare_any, name="compare_all"),
     path("runs", views.runs_of_all, name="runs"),
 ]

@@ -23,7 +23,7 @@
   };
 
   function typing(target) {
-    return target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+    return target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) && !/^(radio|checkbox)$/.test(target.type);
   }
 
   document.addEventListener("keydown", function (event) {
