@@ -11,25 +11,18 @@ from django.db import connection
 
 from compaction import progress, runs
 from compaction.models import ModelCall, Run
-from compaction.plan import Section
 from compaction.summarisers import manifest
-from compaction.summary.template import TITLES, render
 from sessions.models import Session
 from sessions.prices import MILLION, catalogued
 from sessions.store import edits_of
 from tests.compaction.stage import context_hash, everything, head_of
 from tests.loopback import USAGE, Answer, Asked, Hang, Server, Status
 from tests.summarisers.conftest import KEY, MODELS
+from tests.summarisers.texts import nine
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FOLDS: dict[str, Any] = {"strategy": "hybrid", "params": {"free": 1_000_000}, "summariser": "llm"}
-
-
-def nine(words: str = "The importer streams now.") -> str:
-    """A summary in its nine sections, as a good model would write it."""
-    body = render([Section(title, ((f"{words} ({title})", ()),)) for title in TITLES])
-    return body[body.index("## 1.") :]
 
 
 def carried_out(session: Session, **choice: Any) -> Run:
