@@ -117,10 +117,11 @@ def as_kept(item: Item, masks: Mapping[int, str]) -> Item:
 
 
 def fold_of(snapshot: Snapshot, wanted: Iterable[int]) -> set[int]:
-    """Of the positions `wanted` those that may be folded: without blocks that stay whole. `wanted` holds whole blocks."""
+    """Of the positions `wanted` those that may be folded: only blocks that are wanted whole, and none that stays whole."""
     of = blocks_of(snapshot).of
-    kept = kept_blocks(snapshot)
-    return {n for n in wanted if of[n] not in kept and not stays(snapshot.items[n])}
+    chosen = set(wanted)
+    kept = kept_blocks(snapshot) | {block for n, block in enumerate(of) if n not in chosen}
+    return {n for n in chosen if of[n] not in kept and not stays(snapshot.items[n])}
 
 
 def worth(snapshot: Snapshot, fold: Collection[int]) -> int:
