@@ -32,7 +32,7 @@ from sessions.models import Session
 from sessions.templatetags.palimpsest import n as number
 from sessions.versions import Refused
 
-BLOCKS = 120  # of the two contexts side by side, in one answer
+BLOCKS = 80  # of the two contexts side by side, in one answer
 COLUMNS = (
     ("instruction", "instr."),
     ("edited", "files"),

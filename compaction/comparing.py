@@ -91,7 +91,7 @@ class Compared:
 
 def offered() -> list[Wanted]:
     """What is compared when nobody says what: every strategy that needs no wish of a person, the recommended first."""
-    found = [Wanted(name) for name, one in strategies().items() if not getattr(one, "needs", ())]
+    found = [Wanted(name) for name, one in strategies().items() if all(param.kind != "ranges" for param in one.params)]
     return sorted(found, key=lambda wanted: wanted.strategy != RECOMMENDED)
 
 
