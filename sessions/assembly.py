@@ -15,6 +15,7 @@ from sessions.adapters.base import HEAD, Adapter, Documents, Line, Link, NativeV
 from sessions.contexts import Item, project
 from sessions.entries import Entry, Facts, Usage, digest_of
 from sessions.goals import Goal, GoalTracker
+from sessions.values import value
 
 _OPEN_STEPS = 64  # steps whose records may still come: lines of one answer are seldom further apart than a few results
 
@@ -74,7 +75,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Placed:
     """An entry in its place."""
 

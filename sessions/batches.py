@@ -31,7 +31,8 @@ class Batches:
         self.written = 0
         self.first_at: datetime | None = None
         self.last_at: datetime | None = None
-        self._pool = ThreadPoolExecutor(1)
+        self.goals: dict[str, tuple[int, int]] = {}  # of each goal, how many entries came to it, and their tokens
+        self._pool: ThreadPoolExecutor | None = None  # made once there is more than a few entries
         self._waiting: list[Placed] = []
         self._bytes = 0
         self._source: int | None = None
@@ -46,7 +47,8 @@ class Batches:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
         if self._stack is not None:
             stack, self._stack = self._stack, None
             stack.__exit__(kind, error, trace)
@@ -72,8 +74,10 @@ class Batches:
 
     def rest(self) -> None:
         """Write all that came; the connection is free then."""
-        self._hand_over()
         self._finish()
+        if self._waiting and self._source is not None:
+            self._put(self._source, measure_entries(self._waiting))
+            self._waiting, self._bytes = [], 0
         self._since = 0
         if self._stack is not None:
             stack, self._stack, self._write = self._stack, None, None
@@ -103,20 +107,25 @@ class Batches:
             return
         before, placed = self._under_way, self._waiting
         assert self._source is not None
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1)
         self._under_way = (self._source, placed, self._pool.submit(measure_entries, placed))
         self._waiting, self._bytes = [], 0
-        self._put(before)
+        if before is not None:
+            self._put(before[0], before[2].result())
 
     def _finish(self) -> None:
         before, self._under_way = self._under_way, None
-        self._put(before)
+        if before is not None:
+            self._put(before[0], before[2].result())
 
-    def _put(self, batch: tuple[int, Sequence[Placed], Future[Measured]] | None) -> None:
-        if batch is None:
-            return
-        source_id, placed, measured = batch
+    def _put(self, source_id: int, measured: Measured) -> None:
         if self._write is None:
             self._stack = ExitStack()
-            self._write = self._stack.enter_context(copying(Entry._meta.db_table, ENTRY_COLUMNS))
-        write_entries(self._write, self.session_id, source_id, measured.result())
-        self.written += len(placed)
+            self._write = self._stack.enter_context(copying(Entry._meta.db_table, ENTRY_COLUMNS, many=self._pool is not None))
+        write_entries(self._write, self.session_id, source_id, measured)
+        for placed, size in zip(measured.placed, measured.sizes, strict=True):
+            if placed.goal is not None:
+                entries, tokens = self.goals.get(placed.goal, (0, 0))
+                self.goals[placed.goal] = (entries + 1, tokens + size.tokens)
+        self.written += len(measured.placed)

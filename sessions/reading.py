@@ -27,7 +27,7 @@ from sessions.models import Step as StepRow
 from sessions.packing import unpacked
 from sessions.projection import facts_of
 from sessions.sourcebytes import HELD, LARGEST, LONGEST, Keeping, content, split, stored
-from sessions.store import clean, clean_json, copy_entries, count_goals, figure, write_goals, write_steps
+from sessions.store import clean, clean_json, copy_entries, discount_goals, figure, write_goals, write_steps
 from sessions.telling import Telling
 
 _SUMMED = ("fresh", "cache_read", "cache_write", "output", "reasoning")
@@ -57,7 +57,7 @@ def read_chain(
     with Batches(session.pk) as batch:
         going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
         going.assembly.goals.timeline = timeline_of(session)
-        first, first_step = (0, 1) if begun else (going.assembly.next_seq, going.assembly.oldest_open)
+        first_step = 1 if begun else going.assembly.oldest_open
         counted = {} if begun else _sums(session, since=first_step)
         dropped = 0 if begun else going.take_back(session)
         going.telling = Telling(session, adapter, batch.parts_of, begun=begun, tip=(source.state or {}).get("tip"))
@@ -70,7 +70,7 @@ def read_chain(
         batch.rest()
     assembly = going.assembly
     write_steps(session.pk, assembly.take_changed())
-    write_goals(session.pk, assembly.goals.take_changed(), since=first)
+    write_goals(session.pk, assembly.goals.take_changed(), batch.goals)
     _mark_counted_elsewhere(session, since=first_step)
     _count(session, counted, _sums(session, since=first_step))
     _describe(session, going.reader.facts, assembly, going.malformed, batch, modified)
@@ -176,7 +176,7 @@ class _Going:
         provisional = session.entries.filter(seq__gte=first)
         dropped = 0
         if provisional.exists():
-            count_goals(session.pk, since=first, sign=-1)
+            discount_goals(session.pk, since=first)
             dropped, _ = provisional.delete()
         session.steps.filter(n__gt=self.assembly.step).delete()
         if dropped:

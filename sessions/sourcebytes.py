@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from typing import Any, BinaryIO
 
 from django.db import models
@@ -49,11 +50,11 @@ class Keeping:
         self.source = source
         self.file = file
         self.size = offset
-        self.pool = ThreadPoolExecutor(1)
+        self._pool: ThreadPoolExecutor | None = None  # made for the first whole chunk
         self._hasher = hashlib.sha256() if offset == 0 else None
         self._pending = bytearray()
         self._at = offset
-        self._ready: list[tuple[int, int, Future[bytes]]] = []
+        self._ready: list[tuple[int, int, Callable[[], bytes]]] = []
         self._last: SourceChunk | None = None  # to be written anew
         if offset:
             self._take_last()
@@ -92,14 +93,20 @@ class Keeping:
             columns = ("source_id", "offset", "length", "data")
             with copying(SourceChunk._meta.db_table, columns) as write:
                 for offset, length, data in self._ready:
-                    write((self.source.pk, offset, length, data.result()))
+                    write((self.source.pk, offset, length, data()))
             self._ready = []
 
     def close(self) -> None:
-        self.pool.shutdown()
+        if self._pool is not None:
+            self._pool.shutdown()
 
     def _make(self, data: bytes) -> None:
-        self._ready.append((self._at, len(data), self.pool.submit(compress, data)))
+        if len(data) == CHUNK:
+            self._pool = self._pool or ThreadPoolExecutor(1)
+            made = self._pool.submit(compress, data).result
+        else:
+            made = partial(compress, data)
+        self._ready.append((self._at, len(data), made))
         self._at += len(data)
 
     def _take_last(self) -> None:

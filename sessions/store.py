@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -116,12 +116,17 @@ def copy_entries(session_id: Any, source_id: int, placed: Sequence[Placed]) -> N
 
 
 @contextmanager
-def copying(table: str, columns: Sequence[str]) -> Iterator[Callable[[Sequence[Any]], None]]:
-    """A COPY into a table; what it gives takes a row. Until it ends the connection does nothing else. Errors are Django's own."""
+def copying(
+    table: str, columns: Sequence[str], *, many: bool = False
+) -> Iterator[Callable[[Sequence[Any]], None]]:
+    """A COPY into a table; what it gives takes a row. Until it ends the connection does nothing else. Errors are Django's own.
+
+    `many`: the rows go out from a thread of their own, so that the database works on them while the next are made.
+    """
     names = ", ".join(f'"{name}"' for name in columns)
-    with connection.cursor() as cursor, connection.wrap_database_errors:
-        # The rows go out from a thread of their own: the database works on them while the next are made.
-        writer = QueuedLibpqWriter(cursor.cursor)
+    with connection.cursor() as wrapped, connection.wrap_database_errors:
+        cursor = wrapped.cursor
+        writer = QueuedLibpqWriter(cursor) if many else None
         with cursor.copy(f"COPY {table} ({names}) FROM STDIN", writer=writer) as copy:
             yield copy.write_row
 
@@ -232,8 +237,8 @@ def _step_values(step: Step) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def write_goals(session_id: Any, goals: Sequence[Goal], *, since: int) -> None:
-    """Write the goals that changed, and add to each what its entries from `since` on count.
+def write_goals(session_id: Any, goals: Sequence[Goal], counted: Mapping[str, tuple[int, int]]) -> None:
+    """Write the goals that changed, and add to each how many entries came to it, and their tokens.
 
     Once the agent keeps a plan, the inferred goals give way to it. Of goals that were added here only the work on them is written.
     """
@@ -244,7 +249,14 @@ def write_goals(session_id: Any, goals: Sequence[Goal], *, since: int) -> None:
         GoalRow.objects.bulk_create(
             rows, batch_size=1000, update_conflicts=True, update_fields=fields, unique_fields=["session", "path"]
         )
-    count_goals(session_id, since=since)
+    if counted:
+        columns = zip(*((path, entries, tokens) for path, (entries, tokens) in counted.items()), strict=True)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE agent_sessions_goal g SET entries_count = g.entries_count + s.n, tokens = g.tokens + s.tokens "
+                "FROM unnest(%s::text[], %s::int[], %s::bigint[]) AS s (path, n, tokens) WHERE g.session_id = %s AND g.path = s.path",
+                [*(list(column) for column in columns), session_id],
+            )
 
 
 _WORK_FIELDS = ("last_seq", "figures", "spans")
@@ -276,15 +288,15 @@ def _goal_row(session_id: Any, goal: Goal) -> GoalRow:
     )
 
 
-def count_goals(session_id: Any, *, since: int, sign: int = 1) -> None:
-    """Add (or with `sign` -1 take away) the entries from `since` on to the counts of their goals."""
+def discount_goals(session_id: Any, *, since: int) -> None:
+    """Take the entries from `since` on away from the counts of their goals."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE agent_sessions_goal g SET entries_count = g.entries_count + %s * s.n, tokens = g.tokens + %s * s.tokens FROM "
+            "UPDATE agent_sessions_goal g SET entries_count = g.entries_count - s.n, tokens = g.tokens - s.tokens FROM "
             "(SELECT goal, count(*) n, coalesce(sum(tokens), 0) tokens FROM agent_sessions_entry "
             " WHERE session_id = %s AND goal IS NOT NULL AND seq >= %s GROUP BY goal) s "
             "WHERE g.session_id = %s AND g.path = s.goal",
-            [sign, sign, session_id, since, session_id],
+            [session_id, since, session_id],
         )
 
 

@@ -33,7 +33,7 @@ _FAILED = re.compile(
 
 @dataclass(slots=True)
 class Tally:
-    """Of one goal alone, without those under it. Times as ISO text, `seconds` without long pauses; None where entries have no time.
+    """Of one goal alone, without those under it. `seconds` without long pauses; None where entries have no time.
 
     `attempts`: how often work on it began. `spans`: first and last entry of each stretch. `failed`: of `tests`, the runs that failed.
     """
@@ -45,8 +45,8 @@ class Tally:
     failed: int = 0
     files: list[str] = field(default_factory=list)
     more_files: int = 0
-    first_at: str | None = None
-    last_at: str | None = None
+    first: datetime | None = None
+    last: datetime | None = None
     seconds: int = 0
     step: int | None = None
     spans: list[list[int]] = field(default_factory=list)
@@ -78,16 +78,15 @@ class Tally:
                 self.more_files += 1
 
     def _clock(self, at: datetime, *, begins: bool) -> None:
-        now = at.isoformat()
-        if self.last_at is not None and not begins:
-            passed = (at - datetime.fromisoformat(self.last_at)).total_seconds()
+        if self.last is not None and not begins:
+            passed = (at - self.last).total_seconds()
             self.seconds += int(max(0, min(PAUSE, passed)))
-        self.first_at = self.first_at or now
-        self.last_at = now
+        self.first = self.first or at
+        self.last = at
 
     def to_json(self) -> list[Any]:
         return [
-            self.entries, self.steps, self.errors, self.tests, self.failed, self.files, self.more_files, self.first_at, self.last_at,
+            self.entries, self.steps, self.errors, self.tests, self.failed, self.files, self.more_files, _iso(self.first), _iso(self.last),
             self.seconds, self.step, self.spans,
         ]  # fmt: skip
 
@@ -95,7 +94,7 @@ class Tally:
     def from_json(cls, raw: Sequence[Any]) -> Tally:
         entries, steps, errors, tests, lost, files, more, first_at, last_at, seconds, step, spans = raw
         return cls(
-            entries, steps, errors, tests, lost, list(files), more, first_at, last_at, seconds, step, [list(span) for span in spans]
+            entries, steps, errors, tests, lost, list(files), more, _time(first_at), _time(last_at), seconds, step, [list(span) for span in spans]
         )  # fmt: skip
 
     def figures(self) -> dict[str, Any]:
@@ -107,11 +106,19 @@ class Tally:
             "tests_failed": self.failed,
             "files": self.files,
             "more_files": self.more_files,
-            "first_at": self.first_at,
-            "last_at": self.last_at,
-            "seconds": self.seconds if self.first_at is not None else None,
+            "first_at": _iso(self.first),
+            "last_at": _iso(self.last),
+            "seconds": self.seconds if self.first is not None else None,
             "attempts": self.attempts,
         }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 @dataclass(slots=True)
@@ -122,12 +129,12 @@ class Clerk:
 
     def calls(self, entry: Entry, path: str | None, tally: Tally | None) -> None:
         """Look at an entry's calls: files they write, tests they run."""
+        if tally is None:
+            return
         for part in entry.parts:
             if part.kind is not PartKind.TOOL_CALL or nature_of(part.tool) not in _WORKING:
                 continue
             call = call_of(part.tool, part.text)
-            if tally is None:
-                continue
             for file in files_of(call, part.text):
                 tally.touch(file)
             if call.nature == "shell" and _TEST.search(command_of(call.given)):

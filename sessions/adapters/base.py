@@ -12,11 +12,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from sessions.contexts import Edit, Item
 from sessions.entries import Entry, Facts, Kind, Part, Role
+from sessions.values import value
 
 HEAD = 64 * 1024  # bytes of a source by which it is claimed
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Line:
     """One record's exact bytes: split on 0x0A only. `raw` is without the line end; `ended` says whether one stood there.
 
@@ -66,7 +67,7 @@ class Claim:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Link:
     """What `history` needs of one stored entry: no text."""
 

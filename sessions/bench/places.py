@@ -64,10 +64,20 @@ class PeakMemory:
         else:
             self.resets = True
 
+    def now(self) -> int:
+        """What it holds at this moment; where that cannot be asked, the most so far."""
+        return self._said("VmRSS:") or self.read()
+
     def read(self) -> int:
-        if self.resets:
-            for line in Path("/proc/self/status").read_text().splitlines():
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024
+        if self.resets and (most := self._said("VmHWM:")) is not None:
+            return most
         scale = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+    @staticmethod
+    def _said(name: str) -> int | None:
+        try:
+            words = Path("/proc/self/status").read_text()
+        except OSError:
+            return None
+        return next((int(line.split()[1]) * 1024 for line in words.splitlines() if line.startswith(name)), None)

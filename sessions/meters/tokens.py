@@ -103,6 +103,8 @@ def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
 
 def clean(text: str) -> str:
     """The text with surrogate pairs joined and lone surrogates replaced by U+FFFD; the same object where nothing is wrong."""
+    if text.isascii():  # known without a look at its characters
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

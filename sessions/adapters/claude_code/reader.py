@@ -128,18 +128,32 @@ class ClaudeReader:
         link["t"] = marks.LETTER[record["type"]]
         if at is not None:
             link["ms"] = int(at.timestamp() * 1000)
-        if lane:
-            entry = dataclasses.replace(entry, lane=lane, sent=False, opens_turn=False, goals=None)
-        elif self._own_agent is not None and entry.opens_turn:
-            entry = dataclasses.replace(entry, opens_turn=False)  # a sub-agent is prompted by an agent, not by a person
-        return dataclasses.replace(entry, native_id=native_id, native_parent=parent, at=at, link=link)
+        # Every record comes by here: written out, this takes a fraction of what `replace` does.
+        return Entry(
+            kind=entry.kind,
+            role=entry.role,
+            parts=entry.parts,
+            native_id=native_id,
+            native_parent=parent,
+            at=at,
+            sent=entry.sent and not lane,
+            lane=lane,
+            # A sub-agent is prompted by an agent, not by a person.
+            opens_turn=entry.opens_turn and not lane and self._own_agent is None,
+            step_key=entry.step_key,
+            response_id=entry.response_id,
+            model=entry.model,
+            usage=entry.usage,
+            goals=None if lane else entry.goals,
+            link=link,
+            problem=entry.problem,
+        )
 
     def _learn(self, record: dict[str, Any], native_id: str | None) -> None:
         facts = self.facts
-        for key, name in (("cwd", "cwd"), ("gitBranch", "branch"), ("version", "agent_version")):
-            value = name_of(record.get(key))
-            if value is not None:
-                setattr(facts, name, value)
+        facts.cwd = name_of(record.get("cwd")) or facts.cwd
+        facts.branch = name_of(record.get("gitBranch")) or facts.branch
+        facts.agent_version = name_of(record.get("version")) or facts.agent_version
         if not self._begun:
             self._begin(record, native_id)
         origin = record.get("forkedFrom")
@@ -147,7 +161,8 @@ class ClaudeReader:
             facts.parent_native_id, facts.parent_kind = origin["sessionId"], "fork"
         if native_id:
             self._recent.append(native_id)
-            del self._recent[:-_RECENT]
+            if len(self._recent) > 2 * _RECENT:
+                del self._recent[:-_RECENT]
             if native_id in self._summaries:
                 self._title("summary", self._summaries.pop(native_id))
 
