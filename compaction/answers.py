@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compaction.excerpts import answer_pieces
 from compaction.files import answer_files
 from compaction.masks import calls_of
 from compaction.plan import (
     Answer,
     Ask,
     Count,
+    FilesAnswer,
     FilesAsk,
     GoalsAsk,
     PlanAsk,
@@ -26,12 +31,18 @@ from compaction.summary.items import terms
 from compaction.summary.shapes import CONCLUSION
 from compaction.summary.survey import Survey, survey
 
+LEAST_MORE = 150
+"""Tokens below which more pieces of files are not worth a second look."""
+
 
 def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | None = None) -> Answer:
     """The answer to `ask`, deterministic. `surveyed`: the survey of the snapshot's items, where the caller has it already."""
     match ask:
         case SummaryAsk():
             return _summary(ask, snapshot, count, surveyed)
+        case FilesAsk(pieces=True):
+            found = surveyed if surveyed is not None else survey(snapshot.items, calls_of(snapshot))
+            return answer_pieces(ask, snapshot.log() or snapshot.items, snapshot.cwd, found, count)
         case FilesAsk():
             return answer_files(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
         case SkillsAsk():
@@ -40,6 +51,34 @@ def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | Non
             return answer_plan(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
         case GoalsAsk():
             return answer_goals(ask, snapshot.goals(), count)
+
+
+def beside(ask: SummaryAsk, answers: Sequence[Answer]) -> SummaryAsk:
+    """The ask once the files are there: it need not repeat them, and what they leave of the tokens shared with them is the summary's."""
+    states = [state for one in answers if isinstance(one, FilesAnswer) for state in one.files]
+    left = max(0, ask.shared - sum(state.tokens for state in states))
+    return replace(ask, max_tokens=ask.max_tokens + left, shared=0, brought=tuple(state.text for state in states))
+
+
+def refilled(
+    asks: Sequence[Ask], answers: Sequence[Answer], snapshot: Snapshot, count: Count, *, surveyed: Survey | None = None
+) -> list[Answer]:
+    """The answers with more pieces of files where the summary left of the tokens it shares with them enough to be worth it."""
+    wanted = next((ask for ask in asks if isinstance(ask, SummaryAsk)), None)
+    pieces = next((ask for ask in asks if isinstance(ask, FilesAsk) and ask.spare), None)
+    out = list(answers)
+    if wanted is None or pieces is None:
+        return out
+    given = next((n for n, one in enumerate(out) if isinstance(one, FilesAnswer) and one.key == pieces.key), None)
+    text = next((one.text for one in out if isinstance(one, SummaryAnswer) and one.key == wanted.key), None)
+    if given is None or text is None:
+        return out
+    left = wanted.max_tokens + pieces.total - count([text])[0]
+    if left >= pieces.total + LEAST_MORE:
+        out[given] = answer(
+            replace(pieces, each=max(pieces.each, left), total=left), snapshot, count, surveyed=surveyed
+        )
+    return out
 
 
 def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey | None) -> SummaryAnswer:
@@ -64,4 +103,6 @@ def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey
         else:  # masked, or new: only what still stands there counts
             covered |= terms(item.text)
     covered |= found.terms_of(whole)
+    for text in ask.brought:
+        covered |= terms(text)
     return summarise(found, folded, covered, key=ask.key, max_tokens=ask.max_tokens, count=count)

@@ -75,14 +75,14 @@ def state_of(history: History, known: Known, budget: int, count: Count) -> FileS
     room = budget - count([inserted_text(draft)])[0]
     if room < _LEAST:
         return None
-    numbers, lines = _numbered(known)
+    numbers, lines = numbered_lines(known)
     costs = count([line + "\n" for line in lines])
     whole = sum(costs)
-    text = _joined(numbers, lines, range(len(lines)))
+    text = joined(numbers, lines, range(len(lines)))
     if count([text])[0] > room:
         keep = _nearest(lines, costs, known.recent, room)
         while keep:
-            text = _joined(numbers, lines, sorted(keep))
+            text = joined(numbers, lines, sorted(keep))
             if count([text])[0] <= room:
                 break
             for _ in range(max(1, len(keep) // 16)):
@@ -108,7 +108,8 @@ def inserted_text(state: FileState) -> str:
     return f"File as this session last knew it{last}{known}{cut}: {state.path}\n\n{state.text}"
 
 
-def _numbered(known: Known) -> tuple[list[int], list[str]]:
+def numbered_lines(known: Known) -> tuple[list[int], list[str]]:
+    """The lines of a file that are known, each with its number from 1."""
     numbers: list[int] = []
     lines: list[str] = []
     for start, segment in known.segments:
@@ -141,7 +142,8 @@ def _nearest(lines: list[str], costs: list[int], recent: Sequence[str], room: in
     return keep
 
 
-def _joined(numbers: Sequence[int], lines: Sequence[str], keep: Sequence[int]) -> str:
+def joined(numbers: Sequence[int], lines: Sequence[str], keep: Sequence[int]) -> str:
+    """The lines at the indexes `keep`, in order; where lines between them are missing, a line says which."""
     out: list[str] = []
     before = 0  # number of the line before
     for n in keep:

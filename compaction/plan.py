@@ -104,7 +104,9 @@ class SummaryAsk:
     `template`: the shape a model is to write in, by its id in `compaction.summary.shapes`; the extractive summariser writes its nine
     sections whatever is asked. `previous`: the earlier summary that the new one carries on, "" where it is written anew (that summary stands
     among `items` too). `critique`: a model is to read its draft once more against `items` and to hand in the better one; a summariser
-    without drafts takes no notice.
+    without drafts takes no notice. `shared`: tokens beyond `max_tokens` that it has together with the files brought back: what those leave
+    of them is the summary's. `brought`: the texts that are brought back, which it need not repeat. A strategy asks for files first then;
+    `compaction.answers.beside` fills both in.
     """
 
     key: str
@@ -116,6 +118,8 @@ class SummaryAsk:
     previous: str = ""
     critique: bool = False
     focus: str = ""
+    shared: int = 0
+    brought: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,8 @@ class FilesAsk:
     """Give back the newest state of files the session worked on, most recently used first.
 
     `each` and `total` are token budgets, `count` the largest number of files; `without`: paths not to give back. `kept`: entries that
-    stay word for word; a file that can be read off them alone is not repeated.
+    stay word for word; a file that can be read off them alone is not repeated. `pieces`: instead of files by last use, the pieces of any
+    file that are most likely to be worked on next. `spare`: they may also take what the summary leaves of its own tokens.
     """
 
     key: str
@@ -132,6 +137,8 @@ class FilesAsk:
     total: int
     without: frozenset[str] = frozenset()
     kept: Ranges = field(default_factory=Ranges)
+    pieces: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from compaction.answers import answer
+from compaction.answers import answer, beside, refilled
 from compaction.checks import Check, checks, failures
 from compaction.masks import calls_of
 from compaction.merge import applied
@@ -227,13 +227,15 @@ def preview(
     told("survey", "reading what the context holds")
     surveyed = survey(snapshot.items, calls_of(snapshot))
     answers: list[Answer] = []
-    for ask in plan.asks:
+    gone = frozenset(without)
+    asks = [replace(ask, without=ask.without | gone) if isinstance(ask, FilesAsk) else ask for ask in plan.asks]
+    for ask in asks:
         if isinstance(ask, SummaryAsk):
             told("summary", f"summarising {len(ask.items):,} items in at most {ask.max_tokens:,} tokens")
             if edited_summary is not None and not any(isinstance(a, SummaryAnswer) for a in answers):
                 answers.append(SummaryAnswer(ask.key, edited_summary.strip(), "edited", tuple(parse(edited_summary))))
                 continue
-            asked = replace(ask, instructions=instructions)
+            asked = beside(replace(ask, instructions=instructions), answers)
             if writer is None:
                 answers.append(answer(asked, snapshot, budget.count, surveyed=surveyed))
                 continue
@@ -247,8 +249,9 @@ def preview(
             answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
         else:
             told("files", "reconstructing files from the transcript")
-            wanted = replace(ask, without=ask.without | frozenset(without))
-            answers.append(answer(wanted, snapshot, budget.count, surveyed=surveyed))
+            answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
+    if writer is None:  # a model's summary has another length each time: what it leaves is not known beforehand
+        answers = refilled(asks, answers, snapshot, budget.count, surveyed=surveyed)
     told("check", "checking the new context")
     outcome = strategy.finish(plan, snapshot, answers)
     return _result(

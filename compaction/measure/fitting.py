@@ -14,12 +14,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compaction.answers import answer
+from compaction.answers import answer, beside, refilled
 from compaction.blocks import newest_boundary
 from compaction.budget import budget_for
 from compaction.masks import masked_parts
 from compaction.merge import applied
-from compaction.plan import Answer, Budget, Count, FilesAsk, Plan, Snapshot, Status, SummaryAsk
+from compaction.plan import (
+    Answer,
+    Ask,
+    Budget,
+    Count,
+    FilesAsk,
+    GoalsAsk,
+    Plan,
+    PlanAsk,
+    SkillsAsk,
+    Snapshot,
+    Status,
+    SummaryAsk,
+)
 from compaction.strategies.base import Strategy, settled
 from compaction.summary.survey import Survey
 from sessions.contexts import Item
@@ -30,6 +43,7 @@ from sessions.meters.tokens import sent_texts
 LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
 FACTORS = 9  # halvings of the factor's range
 LEAST_SUMMARY = 150
+THINGS = 100  # a larger count is one of characters, which stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +59,7 @@ def fitted(strategy: Strategy, snapshot: Snapshot, budget: int, survey: Survey) 
     """The context `strategy` makes of `snapshot` in at most `budget` o200k tokens, its summary by the extractive summariser."""
     rule = budget_for(by_id(DEFAULT))
     if any(param.name == "aim" for param in strategy.params):
-        params = settled(strategy.params, {"aim": budget})
+        params = settled(strategy.params, _aimed(strategy, budget))
         plan = strategy.plan(snapshot, rule, params)
         made = _carried(strategy, snapshot, plan, rule, survey, None)
     else:
@@ -64,7 +78,7 @@ def _scaled(strategy: Strategy, snapshot: Snapshot, budget: int, rule: Budget) -
         params = _params(strategy, factor, counts=counts)
         plan = strategy.plan(snapshot, rule, params)
         kept = _kept(snapshot, plan, rule.count) if plan.status in LANDS else snapshot.total
-        own = sum(ask.max_tokens if isinstance(ask, SummaryAsk) else ask.total for ask in plan.asks)
+        own = sum(_own(ask) for ask in plan.asks)
         return plan, kept, max(LEAST_SUMMARY if plan.asks else 0, int(own * min(1.0, factor)))
 
     plan, kept, own = at(1.0)
@@ -86,6 +100,24 @@ def _scaled(strategy: Strategy, snapshot: Snapshot, budget: int, rule: Budget) -
     return plan, max(LEAST_SUMMARY, budget // 2, budget - kept)
 
 
+def _own(ask: Ask) -> int:
+    """The most tokens that what is asked for may take."""
+    match ask:
+        case SummaryAsk():
+            return ask.max_tokens
+        case FilesAsk() | SkillsAsk():
+            return ask.total
+        case PlanAsk() | GoalsAsk():
+            return ask.most
+
+
+def _aimed(strategy: Strategy, budget: int) -> dict[str, Any]:
+    """The budget as the aim; a fixed size of the summary is at most a quarter of it."""
+    most = max(LEAST_SUMMARY, budget // 4)
+    large = (p for p in strategy.params if p.name == "summary" and isinstance(p.default, int) and p.default > most)
+    return {"aim": budget} | {param.name: most for param in large}
+
+
 def _params(strategy: Strategy, factor: float, *, counts: bool) -> Mapping[str, Any]:
     given: dict[str, Any] = {}
     for param in strategy.params:
@@ -94,7 +126,7 @@ def _params(strategy: Strategy, factor: float, *, counts: bool) -> Mapping[str, 
             continue
         if param.kind in ("tokens", "share"):
             value = default * factor if param.kind == "share" else int(default * factor)
-        elif param.kind == "count" and not counts:
+        elif param.kind == "count" and not counts and default < THINGS:
             value = 1
         else:
             continue
@@ -112,7 +144,9 @@ def _kept(snapshot: Snapshot, plan: Plan, count: Count) -> int:
         if (item.seq is not None and item.seq in plan.fold) or item.key in absorbed:
             continue
         text = None if item.seq is None else plan.masks.get(item.seq)
-        if text is None:
+        if item.seq is not None and item.seq in plan.bodies:
+            masked.append(replace(item, parts=plan.bodies[item.seq]))
+        elif text is None:
             total += tokens
         else:
             masked.append(replace(item, parts=masked_parts(item, text)))
@@ -126,9 +160,11 @@ def _carried(
     if plan.status not in LANDS:
         return list(snapshot.items)
     answers: list[Answer] = []
-    own = sum(ask.max_tokens if isinstance(ask, SummaryAsk) else ask.total for ask in plan.asks)
+    own = sum(_own(ask) for ask in plan.asks)
     for ask in sorted(plan.asks, key=lambda ask: isinstance(ask, SummaryAsk)):
-        if isinstance(ask, FilesAsk):
+        if not isinstance(ask, SummaryAsk | FilesAsk):
+            answers.append(answer(ask, snapshot, rule.count, surveyed=survey))
+        elif isinstance(ask, FilesAsk):
             if most is not None:
                 share = min(1.0, most / own)
                 ask = replace(ask, each=int(ask.each * share), total=int(ask.total * share))  # noqa: PLW2901
@@ -138,7 +174,8 @@ def _carried(
         else:
             if most is not None:
                 ask = replace(ask, max_tokens=max(LEAST_SUMMARY, most))  # noqa: PLW2901
-            answers.append(answer(ask, snapshot, rule.count, surveyed=survey))
+            answers.append(answer(beside(ask, answers), snapshot, rule.count, surveyed=survey))
+    answers = refilled(plan.asks, answers, snapshot, rule.count, surveyed=survey)
     outcome = strategy.finish(plan, snapshot, answers)
     return applied(snapshot, outcome.edits) if outcome.status in LANDS else list(snapshot.items)
 

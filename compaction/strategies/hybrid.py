@@ -1,16 +1,19 @@
-"""Hybrid: mask old tool output, then fold what is older than the newest part behind one summary, then bring back the files in use.
+"""Hybrid: mask old tool output, then fold what is older than the newest part behind one summary; bring back pieces of files.
 
 Masking is free and reversible, so it goes first and often suffices; the fold keeps whole answers together, ends before a person's
-message where it can, and never takes pinned entries, the newest message or standing instructions.
+message where it can, and never takes pinned entries, the newest message or standing instructions. What masks and fold take of files comes
+back where it is likely to be worked on next, so that the newest part may be short: how the aim is parted among summary, pieces and newest
+part is measured in docs/retention.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from compaction.blocks import Blocks, is_boundary
+from compaction.blocks import is_boundary
+from compaction.excerpts import known_tokens
 from compaction.finishing import finished
 from compaction.folding import (
     LEAST_FOLD,
@@ -38,13 +41,16 @@ from compaction.plan import (
     SummaryAsk,
 )
 from compaction.strategies.base import Param
+from compaction.tails import clipped, cut_at
 from sessions.contexts import InsertKind, Item
+from sessions.entries import Part
 from sessions.meters import by_id
 from sessions.ranges import Ranges
 
 SUMMARY, FILES = "summary", "files"
 
 LEAST_SUMMARY = 250
+LEAST_FILES = 150  # tokens below which no file comes back
 
 _OF_CONTEXT = 0.4  # aim: this share of the context, where it is less than the absolute figure
 _OF_WINDOW = 0.5
@@ -67,9 +73,9 @@ class _Used:
 
 class Hybrid:
     id = "hybrid"
-    version = 1
+    version = 2
     label = "Hybrid mask + summary"
-    about = "Masks old tool output for free, then summarises what is old and brings back the files in use."
+    about = "Masks old tool output for free, then summarises what is old and brings back the code likely to be worked on next."
     params: Sequence[Param] = (
         Param(
             "protect",
@@ -96,7 +102,7 @@ class Hybrid:
             None,
             0,
             source="Gemini CLI's experimental pipeline, 2026: 65,000",
-            auto="65,000, or half of the aim where that is less",
+            auto="65,000, or half of the aim where that is less; of a small aim less still, a tenth at the least",
         ),
         Param(
             "aim",
@@ -115,17 +121,17 @@ class Hybrid:
             None,
             LEAST_SUMMARY,
             source="this product's own",
-            auto="6,000, or a quarter of the aim where that is less",
+            auto="6,000, or 36 times the square root of the aim where that is less; and what files leave of their share",
         ),
-        Param("files", "Files to bring back", "count", 5, 0, 50, source="Claude Code 2.1: 5"),
+        Param("files", "Files to bring pieces of back", "count", 20, 0, 50, source="this product's own"),
         Param(
             "file_each",
             "Of each file, at most",
             "tokens",
             None,
             0,
-            source="Claude Code 2.1: 5,000",
-            auto="5,000, or a twenty-fourth of the aim where that is less",
+            source="this product's own",
+            auto="as much as of all files",
         ),
         Param(
             "file_total",
@@ -133,8 +139,8 @@ class Hybrid:
             "tokens",
             None,
             0,
-            source="Claude Code 2.1: 50,000",
-            auto="50,000, or a fifth of the aim where that is less",
+            source="this product's own",
+            auto="half of the aim, or 8,000 and an eighth of it where that is less",
         ),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
@@ -159,6 +165,7 @@ class Hybrid:
             "used": {name: getattr(used, name) for name in _Used.__slots__},
             "before": snapshot.total,
         }
+        loose = frozenset(name for name in ("summary", "file_total", "keep") if params.get(name) is None)
         name = f"{self.id}:{self.version}"
         tokens = snapshot.tokens
         refused = hopeless(name, snapshot, budget)
@@ -176,10 +183,10 @@ class Hybrid:
         total = sum(after_masks)
         if total <= used.aim:
             if masks:
-                return Plan(name, Status.PRUNED_ONLY, masks=masks, facts=facts)
+                return _pruned(name, snapshot, used, masks, {}, after_masks, facts)
             reason = f"the context is {total:,} tokens, at most the {used.aim:,} aimed for"
             return Plan(name, Status.NOOP_BELOW_THRESHOLD, reason, facts=facts)
-        return _fold(name, snapshot, used, masks, after_masks, facts)
+        return _fold(name, snapshot, budget, used, loose, masks, after_masks, facts)
 
     def finish(self, plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outcome:
         """The full edits. An empty or shapeless summary gives no edits and the status that says so."""
@@ -198,16 +205,17 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
     if budget.threshold:
         aims.append(int(budget.threshold * _OF_WINDOW))
     aim = _or(params.get("aim"), min(aims))
+    file_total = _or(params.get("file_total"), min(aim // 2, 8_000 + aim // 8))
     return _Used(
         protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
         free=_or(params.get("free"), min(30_000, aim // 4)),
-        keep=_or(params.get("keep"), min(65_000, aim // 2)),
+        keep=_or(params.get("keep"), min(65_000, aim // 2, max(aim // 10, aim * aim // 128_000))),
         aim=aim,
         anchor=bool(params.get("anchor", True)),
-        summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, aim // 4))),
-        file_count=int(params.get("files", 5)),
-        file_each=_or(params.get("file_each"), min(5_000, aim // 24)),
-        file_total=_or(params.get("file_total"), min(50_000, aim // 5)),
+        summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, int(36 * aim**0.5)))),
+        file_count=int(params.get("files", 20)),
+        file_each=_or(params.get("file_each"), file_total),
+        file_total=file_total,
     )
 
 
@@ -250,14 +258,67 @@ def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, s
     return masks, after
 
 
-def _fold(
+def _pruned(
     name: str,
     snapshot: Snapshot,
     used: _Used,
     masks: dict[int, str],
+    bodies: dict[int, tuple[Part, ...]],
+    tokens: Sequence[int],
+    facts: dict[str, Any],
+) -> Plan:
+    """Outputs alone are left with less; where that leaves room below the aim, pieces of the files they showed come back at the end."""
+    room = min(used.file_total, used.aim - sum(tokens)) if used.file_count else 0
+    left = [item for item in snapshot.items if item.seq not in masks and item.seq not in bodies]
+    asks = (_files_ask(used, left, room),) if room >= LEAST_FILES else ()
+    facts |= {"cut": len(bodies), "files_max": room if asks else 0}
+    return Plan(
+        name,
+        Status.PRUNED_ONLY,
+        masks=masks,
+        bodies=bodies,
+        files_after=Places(snapshot, ()).before(len(snapshot.items)),
+        asks=asks,
+        facts=facts,
+    )
+
+
+def _files_ask(used: _Used, left: Iterable[Item], total: int) -> FilesAsk:
+    whole = Ranges.from_numbers(item.seq for item in left if item.seq is not None and not item.masked)
+    return FilesAsk(FILES, used.file_count, min(used.file_each, total), total, kept=whole, pieces=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """How the aim is parted: tokens for the summary, for pieces of files, and for the newest part."""
+
+    summary: int
+    files: int
+    tail: int
+
+
+def _parted(snapshot: Snapshot, used: _Used, loose: frozenset[str], fixed: int) -> _Parts:
+    """`fixed`: tokens that stay in any case. What no file can fill is the newest part's. What a person said is to be kept is kept."""
+    room = max(0, used.aim - fixed)
+    summary = min(used.summary, max(LEAST_SUMMARY, room * 3 // 4))
+    keep = min(used.keep, max(0, room - summary)) if "keep" in loose else used.keep
+    files = min(used.file_total, max(0, room - summary - keep)) if used.file_count else 0
+    if files:
+        files = min(files, known_tokens(snapshot))
+    return _Parts(summary, files if files >= LEAST_FILES else 0, max(keep, room - summary - files))
+
+
+def _fold(
+    name: str,
+    snapshot: Snapshot,
+    budget: Budget,
+    used: _Used,
+    loose: frozenset[str],
+    masks: dict[int, str],
     tokens: list[int],
     facts: dict[str, Any],
 ) -> Plan:
+    """`loose`: parameters that were left to us, so that what one part does not need another may take."""
     items = snapshot.items
     grouped = blocks_of(snapshot)
     kept = kept_blocks(snapshot)
@@ -266,7 +327,11 @@ def _fold(
     )
     files = {n for n, item in enumerate(items) if item.kind is InsertKind.FILE}
     fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept)
-    cut = _cut(items, tokens, grouped, used, fixed)
+    parts = _parted(snapshot, used, loose, fixed)
+    bodies: dict[int, tuple[Part, ...]] = {}
+    if "keep" in loose:
+        bodies, tokens = clipped(snapshot, budget, tokens, masks, parts.tail)
+    cut, tail = cut_at(items, tokens, grouped, parts.tail, kept)
     fold = {
         n
         for n in range(cut)
@@ -274,9 +339,9 @@ def _fold(
     }
     fresh = sum(snapshot.tokens[n] for n in fold - old - files)
     if fresh < LEAST_FOLD:
-        if masks:
+        if masks or bodies:
             facts["aim_missed"] = sum(tokens) - used.aim
-            return Plan(name, Status.PRUNED_ONLY, masks=masks, facts=facts)
+            return _pruned(name, snapshot, used, masks, bodies, tokens, facts)
         reason = (
             "nothing came since the last compaction that is older than the newest part"
             if old
@@ -284,24 +349,31 @@ def _fold(
         )
         return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
     fold |= old
-    folded_tokens = sum(tokens[n] for n in fold)
+    folded_tokens = sum(snapshot.tokens[n] for n in fold)
     seqs = spans(fold, items)
     gone = fold | files
     masks = {seq: text for seq, text in masks.items() if seq not in seqs}
-    left = tuple(as_kept(item, masks) for n, item in enumerate(items) if n not in gone)
-    summary = min(used.summary, max(LEAST_SUMMARY, folded_tokens // 2))
-    asks: list[Ask] = [SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary)]
-    file_total = min(used.file_total, max(0, (folded_tokens - summary) // 2))
-    if used.file_count and file_total >= 100:
-        whole = Ranges.from_numbers(
-            item.seq for item in left if item.seq is not None and item.seq not in masks and not item.masked
-        )
-        asks.append(FilesAsk(FILES, used.file_count, min(used.file_each, file_total), file_total, kept=whole))
+    bodies = {seq: body for seq, body in bodies.items() if seq not in seqs}
+    left = tuple(_as_left(item, masks, bodies) for n, item in enumerate(items) if n not in gone)
+    unused = max(0, parts.tail - tail) if "summary" in loose else 0
+    summary = min(parts.summary + unused, max(LEAST_SUMMARY, folded_tokens // 2))
+    file_total = min(parts.files, max(0, (folded_tokens - summary) // 2))
+    file_total = file_total if file_total >= LEAST_FILES else 0
+    asks: list[Ask] = []
+    if file_total:
+        asks.append(replace(_files_ask(used, left, file_total), spare="file_total" in loose))
+    shared = file_total if "summary" in loose else 0
+    asks.append(SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary, shared=shared))
     facts |= {
         "folded_entries": sum(1 for n in fold if items[n].seq is not None),
         "folded_tokens": folded_tokens,
         "masked": len(masks),
-        "kept_word_for_word": sum(snapshot.tokens[n] for n in range(cut, len(items)) if items[n].seq not in masks),
+        "cut": len(bodies),
+        "kept_word_for_word": sum(
+            snapshot.tokens[n]
+            for n in range(cut, len(items))
+            if items[n].seq not in masks and items[n].seq not in bodies
+        ),
         "tail_from": next((item.seq for item in items[cut:] if item.seq is not None), None),
         "summary_max": summary,
         "files_max": file_total,
@@ -312,6 +384,7 @@ def _fold(
     return Plan(
         name,
         masks=masks,
+        bodies=bodies,
         fold=seqs,
         absorb=numbers_of(items, gone),
         after=places.before(first),
@@ -321,28 +394,7 @@ def _fold(
     )
 
 
-def _cut(items: Sequence[Item], tokens: Sequence[int], grouped: Blocks, used: _Used, fixed: int) -> int:
-    """The position before which is folded. The part behind it is as large as the aim allows, at least `keep`, and starts with a person's
-    message where one is near enough.
-    """
-    room = max(used.keep, used.aim - fixed - used.summary - (used.file_total if used.file_count else 0))
-    allowed = grouped.cuts()
-    size = len(items)
-    tail = 0
-    far = size
-    sums = [0] * (size + 1)
-    for n in range(size - 1, -1, -1):
-        tail += tokens[n]
-        sums[n] = tail
-        if tail <= room:
-            far = n
-    least = used.keep if room > used.keep else used.keep // 2
-    for n in range(far, size):
-        if sums[n] < least:
-            break
-        if allowed[n] and is_boundary(items[n]):
-            return n
-    for n in range(far, size):
-        if allowed[n]:
-            return n
-    return next((n for n in range(min(far, size - 1), -1, -1) if allowed[n]), 0)
+def _as_left(item: Item, masks: Mapping[int, str], bodies: Mapping[int, tuple[Part, ...]]) -> Item:
+    if item.seq is not None and item.seq in bodies:
+        return replace(item, parts=bodies[item.seq], masked=True)
+    return as_kept(item, masks)

@@ -125,7 +125,7 @@ _TAKEN_BACK = re.compile(
     r"\bgit\s+(?:checkout\s+(?:--|HEAD|\S+\s+--)|checkout\s+\.|restore\b|reset\s+--hard|stash(?:\s+(?:push|save|-u))?\s*(?:$|[;&|])|revert\b)"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_DEFINES = re.compile(
+DEFINES = re.compile(
     r"^\s*(?:export\s+|pub(?:\([^)]*\))?\s+|async\s+|static\s+|abstract\s+|default\s+|public\s+|private\s+|protected\s+)*"
     r"(?:def|class|func(?:tion)?|fn|struct|enum|trait|interface|type|impl|module|const|macro_rules!|CREATE TABLE)\s+"
     r"(?:\([^)\n]{0,80}\)\s*)?([A-Za-z_$][\w$]*)",
@@ -285,7 +285,7 @@ class _Finder:
             else:
                 use.edits += 1
             self.edited.append((event.n, path))
-            for match in _DEFINES.finditer(new[:60_000]):
+            for match in DEFINES.finditer(new[:60_000]):
                 use.defined.pop(match[1], None)
                 use.defined[match[1]] = None
             use.last_new = new

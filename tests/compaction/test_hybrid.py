@@ -144,7 +144,7 @@ def test_fold_summary_files_and_their_places() -> None:
     files = [item for item in made.items if item.kind is InsertKind.FILE]
     assert 0 < len(files) <= 5
     assert sum(count([item.text for item in files])) <= 300
-    assert files[-1].label == "/home/ada/app/src/mod_7.py"  # 8 and 9 are in the part that stays word for word
+    assert not {"mod_8.py", "mod_9.py"} & {item.label.rpartition("/")[2] for item in files}  # they stay word for word
     tail = [item for item in made.items if item.seq is not None]
     assert [item.seq for item in tail] == [item.seq for item in start.items[-len(tail) :]]
     assert tail[0].kind is Kind.PROMPT
@@ -169,7 +169,8 @@ def test_defaults_scale_so_that_a_small_session_can_be_compacted() -> None:
     assert made.tokens_after <= start.total * 0.45
     used = made.plan.facts["used"]
     assert used["aim"] == int(start.total * 0.4)
-    assert (used["keep"], used["protect"], used["free"]) == (used["aim"] // 2, used["aim"] * 5 // 12, used["aim"] // 4)
+    assert used["keep"] == max(used["aim"] // 10, used["aim"] ** 2 // 128_000)
+    assert (used["protect"], used["free"]) == (used["aim"] * 5 // 12, used["aim"] // 4)
     windowed = run(start, Budget("o200k", count, window=10_000))
     assert windowed.plan.facts["used"]["aim"] == 5_000
 
@@ -340,7 +341,7 @@ def test_files_can_be_turned_off_and_are_not_brought_back_twice() -> None:
     start = session(
         *(d for n in range(10) for d in work(n)), prompt("look"), *read("/home/ada/app/src/seen.py", text), say("Seen.")
     )
-    made = run(start, **SMALL)
+    made = run(start, **{**SMALL, "aim": 1_300})
     assert made.files is not None
     assert "/home/ada/app/src/seen.py" not in [state.path for state in made.files.files]
 

@@ -1,0 +1,176 @@
+"""Pieces of files that come back after a fold: those likely to be worked on next, word for word, out of any file the transcript knows.
+
+An edit needs the text it replaces word for word, and most edits go to files that were read and not changed yet. Bringing back whole files by
+last use spends a small budget on one of them; pieces chosen by what they are about hold nearly twice as many of the texts that the session
+went on to replace (at 5,000 tokens 0.64 of them against 0.48, on sessions the weights were not fitted on).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, log1p
+
+from compaction.files import forbidden, inserted_text, joined, numbered_lines, relative
+from compaction.plan import Count, FilesAnswer, FilesAsk, FileState, Snapshot
+from compaction.reconstruct import History, Known, histories, replay
+from compaction.summary.events import Voice
+from compaction.summary.facts import DEFINES
+from compaction.summary.items import path_term, terms
+from compaction.summary.survey import Survey
+from sessions.contexts import Item
+
+# Fitted by logistic regression on the pieces of the files known at each cut of recorded sessions; see docs/retention.md.
+INTERCEPT = -1.31
+CHANGED = -1.56  # the session changed the file already
+NAMED = 1.01  # a person named it
+LOG_SIZE = -0.41  # of its tokens
+NEED = 1.25  # the largest worth of a name in the piece
+LOG_TALKED = 0.97  # names in it that the last TALK messages said too
+PROSE = -1.14  # documentation, not code
+LOG_AGE = -0.16  # answers of the model since the file was last named
+
+TALK = 6
+FILES = 60  # most recently used files that are looked into
+CHARACTERS = 600_000  # of them all
+SHORT, LONG, LONGEST = 6, 24, 40  # lines of a piece: it ends before a definition, at an empty line, in any case
+_PROSE = frozenset({"md", "mdx", "rst", "txt"})
+_PER_FILE, _PER_GAP = 45, 12  # tokens a file's header and each gap cost, about
+_FLUSH = re.compile(r"\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Lines `first` to before `last` of a file's known lines. `p`: how likely it is to be worked on next."""
+
+    file: int
+    first: int
+    last: int
+    p: float
+    tokens: int
+
+
+def answer_pieces(ask: FilesAsk, log: Sequence[Item], cwd: str | None, survey: Survey, count: Count) -> FilesAnswer:
+    """The pieces most worth their tokens, in `ask.total`, file by file, the file of the best one first."""
+    files: list[tuple[History, Known, list[int], list[str]]] = []
+    left_out: list[tuple[str, str]] = []
+    characters = 0
+    for history in histories(log, cwd)[:FILES]:
+        if history.deleted or history.path in ask.without or relative(history.path, cwd) in ask.without:
+            continue
+        reason = forbidden(history.path, cwd)
+        known = None if reason is not None else replay(history)
+        if known is None:
+            if reason is not None:
+                left_out.append((history.path, reason))
+            continue
+        if all(seq in ask.kept for seq in known.seqs):
+            continue  # the kept part shows it word for word
+        numbers, lines = numbered_lines(known)
+        characters += sum(map(len, lines))
+        if characters > CHARACTERS:
+            break
+        files.append((history, known, numbers, lines))
+    pieces = list(_pieces(files, survey, count))
+    chosen = _chosen(pieces, ask)
+    while chosen:
+        states = _states(files, chosen, pieces, count)
+        over = sum(state.tokens for state in states) - ask.total
+        if over <= 0:
+            return FilesAnswer(ask.key, tuple(states), tuple(left_out))
+        while chosen and over > 0:
+            over -= chosen.pop().tokens
+    return FilesAnswer(ask.key, (), tuple(left_out))
+
+
+def known_tokens(snapshot: Snapshot) -> int:
+    """About how many tokens of files the transcript knows that may be given back; found once per snapshot."""
+    known: int | None = snapshot.memo.get("known files")
+    if known is None:
+        known = 0
+        for history in histories(snapshot.log() or snapshot.items, snapshot.cwd)[:FILES]:
+            if history.deleted or forbidden(history.path, snapshot.cwd) is not None:
+                continue
+            found = replay(history)
+            if found is not None:
+                known += 60 + sum(len(line) + 1 for _, lines in found.segments for line in lines) // 3
+        snapshot.memo["known files"] = known
+    return known
+
+
+def spans_of(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The pieces of a text: from a definition to the next, not too short, not too long."""
+    start = 0
+    for n, line in enumerate(lines):
+        size = n - start
+        new = size >= SHORT and _FLUSH.match(line) is not None and DEFINES.match(line) is not None
+        remark = size >= 2 * SHORT and line.startswith(("#", "//", "@"))
+        if new or remark or (size >= LONG and not line.strip()) or size >= LONGEST:
+            yield start, n
+            start = n
+    if start < len(lines):
+        yield start, len(lines)
+
+
+def _pieces(
+    files: Sequence[tuple[History, Known, list[int], list[str]]], survey: Survey, count: Count
+) -> Iterator[Piece]:
+    needs = survey.needs
+    talk = [event for event in survey.events if event.voice in (Voice.USER, Voice.ASSISTANT)][-TALK:]
+    talked: set[str] = set().union(*(terms(event.text) for event in talk))
+    for n, (history, _, _, lines) in enumerate(files):
+        bounds = list(spans_of(lines))
+        texts = ["\n".join(lines[first:last]) for first, last in bounds]
+        use = needs.uses.get(path_term(history.path) or "")
+        base = INTERCEPT + LOG_SIZE * log1p(sum(map(len, texts)) / 4)
+        if any(op.verb in ("write", "edit", "patch") for op in history.ops):
+            base += CHANGED
+        if use is not None and use.user_step >= 0:
+            base += NAMED
+        now = survey.events[-1].step if survey.events else 0
+        base += LOG_AGE * log1p(max(0, now - (0 if use is None else use.last_step)))
+        if history.path.rpartition(".")[2].lower() in _PROSE:
+            base += PROSE
+        for (first, last), text, tokens in zip(bounds, texts, count(texts), strict=True):
+            found = terms(text)
+            score = base + NEED * max(map(needs.value, found), default=0.0) + LOG_TALKED * log1p(len(found & talked))
+            yield Piece(n, first, last, 1 / (1 + exp(-score)), tokens)
+
+
+def _chosen(pieces: Sequence[Piece], ask: FilesAsk) -> list[Piece]:
+    ranked = sorted(pieces, key=lambda piece: (-piece.p / (piece.tokens + 100) ** 0.5, piece.file, piece.first))
+    spent: dict[int, int] = {}
+    out: list[Piece] = []
+    left = ask.total
+    for piece in ranked:
+        opened = spent.get(piece.file)
+        if opened is None and len(spent) >= ask.count:
+            continue
+        cost = piece.tokens + _PER_GAP + (_PER_FILE if opened is None else 0)
+        if cost > left or (opened or 0) + cost > ask.each:
+            continue
+        spent[piece.file] = (opened or 0) + cost
+        left -= cost
+        out.append(piece)
+    return out
+
+
+def _states(
+    files: Sequence[tuple[History, Known, list[int], list[str]]],
+    chosen: Sequence[Piece],
+    pieces: Sequence[Piece],
+    count: Count,
+) -> list[FileState]:
+    out: list[FileState] = []
+    for n in dict.fromkeys(piece.file for piece in chosen):
+        history, known, numbers, lines = files[n]
+        mine = sorted((piece for piece in chosen if piece.file == n), key=lambda piece: piece.first)
+        keep = [line for piece in mine for line in range(piece.first, piece.last)]
+        cut = sum(piece.tokens for piece in pieces if piece.file == n) - sum(piece.tokens for piece in mine)
+        ranges = () if known.whole else tuple((start, start + len(part)) for start, part in known.segments)
+        seqs = tuple(sorted(set(known.seqs)))
+        state = FileState(history.path, joined(numbers, lines, keep), 0, seqs, cut, ranges)
+        tokens = count([inserted_text(state)])[0]
+        out.append(FileState(history.path, state.text, tokens, seqs, cut, ranges))
+    return out
