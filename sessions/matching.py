@@ -53,8 +53,9 @@ def likeness(one: str, other: str) -> float:
     if ratio < SIMILAR:
         return 0.0
     mine, theirs = marks(a), marks(b)
-    shared = 2 * len(mine & theirs) / (len(mine) + len(theirs)) if mine or theirs else 0.0
-    return ratio if shared >= ALIKE or ratio >= PLAIN else 0.0
+    both = len(mine & theirs)
+    alike = both > 1 and 2 * both >= ALIKE * (len(mine) + len(theirs))
+    return ratio if alike or ratio >= PLAIN else 0.0
 
 
 def _numbers(text: str) -> frozenset[str]:
