@@ -15,11 +15,11 @@ BUILT_IN = {
     "codex": "sessions.writers.codex:WRITER",
     "gemini-cli": "sessions.writers.gemini_cli:WRITER",
     "opencode": "sessions.writers.opencode:WRITER",
-    # "j-cli": "sessions.writers.jcli:WRITER",
-    # "trace": "sessions.writers.trace:WRITER",
-    # "ai-sdk": "sessions.writers.generic:AI_SDK",
-    # "openai": "sessions.writers.generic:OPENAI",
-    # "anthropic": "sessions.writers.generic:ANTHROPIC",
+    "j-cli": "sessions.writers.jcli:WRITER",
+    "trace": "sessions.writers.trace:WRITER",
+    "ai-sdk": "sessions.writers.generic:AI_SDK",
+    "openai": "sessions.writers.generic:OPENAI",
+    "anthropic": "sessions.writers.generic:ANTHROPIC",
 }
 
 

@@ -153,6 +153,11 @@ class _Transcript:
         if name is None or name in self._used:
             name = self.draft.names.uuid4()
             changes["uuid"] = dumps(name)
+            message = changes.get("message") or member(raw, "message")
+            if message is not None and member(message, "id") is not None:
+                # Said a second time it is an answer of its own, else the agent puts the two together.
+                fresh = {"id": dumps(self._answer_name()), "usage": dumps(_NO_FIGURES)}
+                changes["message"] = spliced(message, fresh)
         origin = _name(member(raw, "uuid")) or name
         self._used.add(name)
         self.parent = name
@@ -218,7 +223,7 @@ class _Transcript:
     def _answer(self, item: Item) -> dict[str, Any]:
         name = self._answers.get(item.step) if item.step is not None else None
         if name is None:
-            name = "msg_" + self.draft.names.word("0123456789abcdefghijklmnopqrstuvwxyz", 24)
+            name = self._answer_name()
             if item.step is not None:
                 self._answers[item.step] = name
         calls = any(part.kind is PartKind.TOOL_CALL for part in item.parts)
@@ -233,6 +238,9 @@ class _Transcript:
             "stop_sequence": None,
             "usage": _NO_FIGURES,
         }
+
+    def _answer_name(self) -> str:
+        return "msg_" + self.draft.names.word("0123456789abcdefghijklmnopqrstuvwxyz", 24)
 
     def _envelope(self, kind: str) -> dict[str, Any]:
         draft = self.draft

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 ANY_TOOL = frozenset({"openai", "anthropic", "ai-sdk", "trace", "j-cli"})  # formats in which a tool has any name
+_OBJECTS = frozenset({"anthropic", "ai-sdk"})  # and its arguments are an object
 
 # deed → agent → its tools (the first is the one that is written), and what it calls our arguments
 _DEEDS: Mapping[str, Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]]] = {
@@ -55,12 +56,13 @@ def carried(tool: str | None, arguments: str, source: str, target: str) -> tuple
     """The target's tool and arguments (JSON) for a call of the source; None where it has no equal."""
     if tool is None:
         return None
-    if target in ANY_TOOL:
-        return tool, arguments
     try:
         given = orjson.loads(arguments)
     except orjson.JSONDecodeError:
-        return None
+        given = arguments
+    if target in ANY_TOOL:
+        whole = target not in _OBJECTS or isinstance(given, dict)
+        return tool, arguments if whole else orjson.dumps({"arguments": given}).decode()
     if not isinstance(given, dict):
         return None
     for agents in _DEEDS.values():

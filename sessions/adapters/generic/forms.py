@@ -75,7 +75,8 @@ def shape_of(path: PurePath, head: bytes) -> Shape | None:
     messages = _messages(value)
     if messages is None:
         return _of_lines(path, text)
-    if path.name in GENERATIONS or not messages or not _all_messages(messages):
+    whole = messages if end is not None else messages[:-1] or messages  # the last may be cut off where the head ends
+    if path.name in GENERATIONS or not messages or not _all_messages(whole):
         return None
     form = _dialect(messages, value)
     if end is not None and text[end:].lstrip()[:1] == b"{":
@@ -136,6 +137,8 @@ def _is_message(item: Mapping[str, Any]) -> bool:
 
 
 def _dialect(messages: list[Any], beside: Mapping[str, Any]) -> Form:
+    if beside.get("format") in (Form.OPENAI, Form.ANTHROPIC, Form.AISDK):
+        return Form(beside["format"])  # the document says it
     said = [message for message in messages if isinstance(message, dict)]
     if any(_begins(message, SUMMARY) for message in said):
         return Form.UNIVERSAL

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import Any
 
+from sessions.adapters import lineage
 from sessions.adapters.base import Line
 from sessions.adapters.generic.blocks import call_of, parts_of, reasoning, result_of
 from sessions.adapters.generic.plans import planned
@@ -176,6 +177,8 @@ class Reader:
             if name_of(said.get(key)):
                 self.facts.native_id = said[key]
         self.facts.title = name_of(said.get("title")) or self.facts.title
+        if lineage.NAME in said:
+            lineage.take(said[lineage.NAME], self.facts)
         usage = usage_of(said.get("usage")) if self.step else None
         kept = {key: value for key, value in said.items() if key != "usage"}
         part = Part(PartKind.OTHER, text_of(kept)) if kept else None

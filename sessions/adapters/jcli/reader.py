@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from sessions.adapters import lineage
 from sessions.adapters.generic.messages import HEAD, other
 from sessions.adapters.generic.messages import Reader as MessageReader
 from sessions.adapters.generic.usage import usage_of
@@ -41,6 +42,8 @@ class Reader(MessageReader):
                 return Entry(Kind.ROLLBACK, parts=(Part(PartKind.MARKER, "Cleared"),), link={"is": "clear"})
             case "restore" if isinstance(record.get("messages"), list):
                 return self._restore(record["messages"])
+            case lineage.NAME:
+                return lineage.take(record.get(lineage.NAME), self.facts)
             case "metrics":
                 usage = usage_of(record) or usage_of(record.get("metrics"))
                 return Entry(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from sessions.adapters import lineage
 from sessions.adapters.generic.messages import Reader as MessageReader
 from sessions.adapters.generic.messages import other
 from sessions.adapters.generic.usage import counted
@@ -86,6 +87,8 @@ class Reader(MessageReader):
         self.model = name_of(meta.get("model")) or self.model
         if name_of(meta.get("parent_trace_id")):
             facts.parent_native_id, facts.parent_kind = meta["parent_trace_id"], "branch"
+        if lineage.NAME in meta:
+            lineage.take(meta[lineage.NAME], facts)
         kept = {
             "status": meta.get("status"),
             "parent_goal": meta.get("parent_goal_id"),
