@@ -42,7 +42,7 @@ def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | Non
             return _summary(ask, snapshot, count, surveyed)
         case FilesAsk(pieces=True):
             found = surveyed if surveyed is not None else survey(snapshot.items, calls_of(snapshot))
-            return answer_pieces(ask, snapshot.log() or snapshot.items, snapshot.cwd, found, count)
+            return answer_pieces(ask, snapshot, found, count)
         case FilesAsk():
             return answer_files(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
         case SkillsAsk():

@@ -19,7 +19,6 @@ from compaction.summary.events import Voice
 from compaction.summary.facts import DEFINES
 from compaction.summary.items import path_term, terms
 from compaction.summary.survey import Survey
-from sessions.contexts import Item
 
 # Fitted by logistic regression on the pieces of the files known at each cut of recorded sessions; see docs/retention.md.
 INTERCEPT = -1.31
@@ -33,6 +32,7 @@ LOG_AGE = -0.16  # answers of the model since the file was last named
 
 TALK = 6
 FILES = 60  # most recently used files that are looked into
+TOLD = 5  # files that may not be given back, and are said
 CHARACTERS = 600_000  # of them all
 SHORT, LONG, LONGEST = 6, 24, 40  # lines of a piece: it ends before a definition, at an empty line, in any case
 _PROSE = frozenset({"md", "mdx", "rst", "txt"})
@@ -51,52 +51,69 @@ class Piece:
     tokens: int
 
 
-def answer_pieces(ask: FilesAsk, log: Sequence[Item], cwd: str | None, survey: Survey, count: Count) -> FilesAnswer:
-    """The pieces most worth their tokens, in `ask.total`, file by file, the file of the best one first."""
-    files: list[tuple[History, Known, list[int], list[str]]] = []
-    left_out: list[tuple[str, str]] = []
-    characters = 0
-    for history in histories(log, cwd)[:FILES]:
-        if history.deleted or history.path in ask.without or relative(history.path, cwd) in ask.without:
-            continue
-        reason = forbidden(history.path, cwd)
-        known = None if reason is not None else replay(history)
-        if known is None:
-            if reason is not None:
-                left_out.append((history.path, reason))
-            continue
-        if all(seq in ask.kept for seq in known.seqs):
-            continue  # the kept part shows it word for word
-        numbers, lines = numbered_lines(known)
-        characters += sum(map(len, lines))
-        if characters > CHARACTERS:
-            break
-        files.append((history, known, numbers, lines))
-    pieces = list(_pieces(files, survey, count))
-    chosen = _chosen(pieces, ask)
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that may be given back: its known lines with their numbers from 1."""
+
+    history: History
+    known: Known
+    numbers: list[int]
+    lines: list[str]
+
+
+def answer_pieces(ask: FilesAsk, snapshot: Snapshot, survey: Survey, count: Count) -> FilesAnswer:
+    """The pieces most worth their tokens, in `ask.total`, file by file, the file of the best one first. Files the kept part shows word for
+    word are not repeated. `survey`: of the snapshot's items.
+    """
+    files, left_out = _known(snapshot)
+    pieces: list[Piece] | None = snapshot.memo.get("pieces")
+    if pieces is None:
+        pieces = snapshot.memo["pieces"] = list(_pieces(files, survey, count))
+    wanted = {
+        n
+        for n, file in enumerate(files)
+        if not {file.history.path, relative(file.history.path, snapshot.cwd)} & ask.without
+        and not all(seq in ask.kept for seq in file.known.seqs)
+    }
+    chosen = _chosen([piece for piece in pieces if piece.file in wanted], ask)
     while chosen:
         states = _states(files, chosen, pieces, count)
         over = sum(state.tokens for state in states) - ask.total
         if over <= 0:
-            return FilesAnswer(ask.key, tuple(states), tuple(left_out))
+            return FilesAnswer(ask.key, tuple(states), left_out)
         while chosen and over > 0:
             over -= chosen.pop().tokens
-    return FilesAnswer(ask.key, (), tuple(left_out))
+    return FilesAnswer(ask.key, (), left_out)
 
 
 def known_tokens(snapshot: Snapshot) -> int:
-    """About how many tokens of files the transcript knows that may be given back; found once per snapshot."""
-    known: int | None = snapshot.memo.get("known files")
-    if known is None:
-        known = 0
+    """About how many tokens of files the transcript knows that may be given back."""
+    files, _ = _known(snapshot)
+    return sum(60 + sum(len(line) + 1 for line in file.lines) // 3 for file in files)
+
+
+def _known(snapshot: Snapshot) -> tuple[list[_File], tuple[tuple[str, str], ...]]:
+    """The files that may be given back, most recently used first, and those that may not with the reason; found once per snapshot."""
+    found: tuple[list[_File], tuple[tuple[str, str], ...]] | None = snapshot.memo.get("known files")
+    if found is None:
+        files: list[_File] = []
+        left_out: list[tuple[str, str]] = []
+        characters = 0
         for history in histories(snapshot.log() or snapshot.items, snapshot.cwd)[:FILES]:
-            if history.deleted or forbidden(history.path, snapshot.cwd) is not None:
+            reason = forbidden(history.path, snapshot.cwd)
+            if reason is not None:
+                left_out.append((history.path, reason))
                 continue
-            found = replay(history)
-            if found is not None:
-                known += 60 + sum(len(line) + 1 for _, lines in found.segments for line in lines) // 3
-        snapshot.memo["known files"] = known
-    return known
+            known = None if history.deleted else replay(history)
+            if known is None:
+                continue
+            numbers, lines = numbered_lines(known)
+            characters += sum(map(len, lines))
+            if characters > CHARACTERS:
+                break
+            files.append(_File(history, known, numbers, lines))
+        found = snapshot.memo["known files"] = (files, tuple(left_out[:TOLD]))
+    return found
 
 
 def spans_of(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -113,13 +130,12 @@ def spans_of(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(lines)
 
 
-def _pieces(
-    files: Sequence[tuple[History, Known, list[int], list[str]]], survey: Survey, count: Count
-) -> Iterator[Piece]:
+def _pieces(files: Sequence[_File], survey: Survey, count: Count) -> Iterator[Piece]:
     needs = survey.needs
     talk = [event for event in survey.events if event.voice in (Voice.USER, Voice.ASSISTANT)][-TALK:]
     talked: set[str] = set().union(*(terms(event.text) for event in talk))
-    for n, (history, _, _, lines) in enumerate(files):
+    for n, file in enumerate(files):
+        history, lines = file.history, file.lines
         bounds = list(spans_of(lines))
         texts = ["\n".join(lines[first:last]) for first, last in bounds]
         use = needs.uses.get(path_term(history.path) or "")
@@ -157,20 +173,20 @@ def _chosen(pieces: Sequence[Piece], ask: FilesAsk) -> list[Piece]:
 
 
 def _states(
-    files: Sequence[tuple[History, Known, list[int], list[str]]],
+    files: Sequence[_File],
     chosen: Sequence[Piece],
     pieces: Sequence[Piece],
     count: Count,
 ) -> list[FileState]:
     out: list[FileState] = []
     for n in dict.fromkeys(piece.file for piece in chosen):
-        history, known, numbers, lines = files[n]
+        path, known = files[n].history.path, files[n].known
         mine = sorted((piece for piece in chosen if piece.file == n), key=lambda piece: piece.first)
         keep = [line for piece in mine for line in range(piece.first, piece.last)]
         cut = sum(piece.tokens for piece in pieces if piece.file == n) - sum(piece.tokens for piece in mine)
         ranges = () if known.whole else tuple((start, start + len(part)) for start, part in known.segments)
         seqs = tuple(sorted(set(known.seqs)))
-        state = FileState(history.path, joined(numbers, lines, keep), 0, seqs, cut, ranges)
+        state = FileState(path, joined(files[n].numbers, files[n].lines, keep), 0, seqs, cut, ranges)
         tokens = count([inserted_text(state)])[0]
-        out.append(FileState(history.path, state.text, tokens, seqs, cut, ranges))
+        out.append(FileState(path, state.text, tokens, seqs, cut, ranges))
     return out
