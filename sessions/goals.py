@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,9 +95,11 @@ class GoalTracker:
     _listed: dict[str, dict[str, Goal]] = field(init=False, repr=False, compare=False)
     _active: dict[str, dict[str, Goal]] = field(init=False, repr=False, compare=False)
     _taken: dict[str | None, int] = field(init=False, repr=False, compare=False)
+    _order: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._paths, self._keys, self._texts, self._listed, self._active, self._taken = {}, {}, {}, {}, {}, {}
+        self._paths, self._keys, self._texts, self._listed, self._active = {}, {}, {}, {}, {}
+        self._taken, self._order = {}, {}
         for goal in self.goals:
             self._enter(goal)
 
@@ -210,16 +212,19 @@ class GoalTracker:
         left = dict(self._listed.get(lane, {}))
         pairs: list[Goal | None] = []
         claimed: set[str] = set()
+        waiting: dict[str, list[Goal]] = {}
         for item in items:
             known = self._keys.get((lane, item.key)) if item.key is not None else None
             if known is None or known.path in claimed:
-                known = self._listed_text(item, lane, left, claimed)
+                known = self._same(item.text, lane, left, waiting, claimed)
             if known is not None:
                 left.pop(known.path, None)
                 claimed.add(known.path)
             pairs.append(known)
         missing = [n for n, known in enumerate(pairs) if known is None]
-        for n, goal in matched([(n, items[n].text) for n in missing], [(goal, goal.text) for goal in left.values()]):
+        for n, goal in matched(
+            [(n, items[n].text) for n in missing], [(goal, goal.text) for goal in self._by_age(left.values())]
+        ):
             pairs[n] = goal
             del left[goal.path]
         self._listed[lane] = {}
@@ -236,16 +241,32 @@ class GoalTracker:
                 self._mark(goal, GoalStatus.DROPPED, seq)
                 goal.last_seq = seq
 
-    def _listed_text(self, item: GoalItem, lane: str, left: dict[str, Goal], claimed: set[str]) -> Goal | None:
-        """Of the goals with this text one that the list still has; else one that was dropped and comes back."""
-        same = self._texts.get((lane, folded(item.text)), ())
-        standing = [goal for goal in same if goal.path in left]
-        if standing:
-            return next((goal for goal in standing if goal.status in OPEN), standing[0])
-        return next((goal for goal in same if goal.status is GoalStatus.DROPPED and goal.path not in claimed), None)
+    def _same(
+        self, text: str, lane: str, left: dict[str, Goal], waiting: dict[str, list[Goal]], claimed: set[str]
+    ) -> Goal | None:
+        """Of the goals with this text one that the list still has, an open one first; else one that was dropped and comes back.
+
+        `waiting`: those of a text that are not taken yet, the next last; made once for a rewriting.
+        """
+        name = folded(text)
+        if name not in waiting:
+            same = self._by_age(self._texts.get((lane, name), ()))
+            listed = [goal for goal in same if goal.path in left]
+            gone = [goal for goal in same if goal.path not in left and goal.status is GoalStatus.DROPPED]
+            waiting[name] = [*reversed(gone), *reversed(sorted(listed, key=lambda goal: goal.status not in OPEN))]
+        while waiting[name]:
+            goal = waiting[name].pop()
+            if goal.path not in claimed:
+                return goal
+        return None
 
     def _by_text(self, item: GoalItem, lane: str) -> Goal | None:
-        return next(iter(self._texts.get((lane, folded(item.text)), ())), None)
+        same = self._texts.get((lane, folded(item.text)), ())
+        return min(same, key=lambda goal: self._order[goal.path], default=None)
+
+    def _by_age(self, goals: Iterable[Goal]) -> list[Goal]:
+        """Goals in the order in which they were first stated: what is chosen must not hang on how the state was kept."""
+        return sorted(goals, key=lambda goal: self._order[goal.path])
 
     def _add(self, item: GoalItem, seq: int, lane: str, begun: list[Goal]) -> Goal:
         if not self.goals:
@@ -260,8 +281,9 @@ class GoalTracker:
         if path is None or path in self._paths:
             path = self._free(above)
         closed = None if item.status in OPEN else seq
+        key = item.key if item.key is not None and (lane, item.key) not in self._keys else None  # each names one goal
         goal = Goal(
-            path, item.text, item.status, item.key, above, item.note, seq, seq, closed_seq=closed, lane=lane, stated_seq=seq
+            path, item.text, item.status, key, above, item.note, seq, seq, closed_seq=closed, lane=lane, stated_seq=seq
         )  # fmt: skip
         self.goals.append(goal)
         self._enter(goal)
@@ -281,6 +303,7 @@ class GoalTracker:
 
     def _enter(self, goal: Goal) -> None:
         self._paths[goal.path] = goal
+        self._order[goal.path] = len(self._order)
         if goal.key is not None:
             self._keys[goal.lane, goal.key] = goal
         self._texts.setdefault((goal.lane, folded(goal.text)), []).append(goal)
@@ -301,7 +324,8 @@ class GoalTracker:
             goal.was = goal.was or goal.text
             goal.text = item.text
             self._texts.setdefault((goal.lane, folded(goal.text)), []).append(goal)
-        if item.key is not None and item.key != goal.key:
+        if item.key is not None and (goal.lane, item.key) not in self._keys:
+            self._keys.pop((goal.lane, goal.key or ""), None)
             goal.key = item.key
             self._keys[goal.lane, item.key] = goal
         self._mark(goal, item.status, seq)
@@ -338,7 +362,7 @@ class GoalTracker:
         if new:
             self._turn_to(new[-1], lane)
         elif now is None or now not in leaves:
-            self._turn_to(leaves[-1] if leaves else None, lane)
+            self._turn_to(self._by_age(leaves)[-1] if leaves else None, lane)
 
     def _turn_to(self, goal: Goal | None, lane: str) -> None:
         if not lane:

@@ -203,19 +203,19 @@ def test_texts_that_are_one_item_and_texts_that_are_two() -> None:
 
 
 def test_many_goals_and_many_rewritings_take_no_more_than_their_number() -> None:
-    def seconds(count: int, rounds: int) -> float:
+    def seconds(count: int, rounds: int, *, alike: bool = False) -> float:
         tracker = GoalTracker()
         begun = time.process_time()
         for seq in range(rounds):
-            rows = tuple(
-                GoalItem(f"item {n} of list {seq // 4}", DONE if n < seq % count else PENDING) for n in range(count)
-            )
+            names = ["again" if alike else f"item {n} of list {seq // 4}" for n in range(count)]
+            rows = tuple(GoalItem(name, DONE if n < seq % count else PENDING) for n, name in enumerate(names))
             tracker.apply(GoalChange(rows, whole=True), seq)
         return time.process_time() - begun
 
     small, large = seconds(20, 100), seconds(20, 400)
     assert large < 12 * max(small, 0.01), (small, large)
     assert seconds(1000, 4) < 60 * max(small, 0.02)
+    assert seconds(1000, 8, alike=True) < 60 * max(small, 0.02), "a thousand items of one text"
 
 
 def test_a_goal_comes_back_from_its_json() -> None:
