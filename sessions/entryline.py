@@ -65,7 +65,6 @@ class Line:
     children: list[Session] = field(default_factory=list)
     selected: bool = False
     ghost: bool = False
-    marks: int = 0
     notes: int = 0
 
 

@@ -10,27 +10,22 @@ from sessions import panels, queries, render, timeline
 from sessions.adapters import by_agent
 from sessions.contexts import Item
 from sessions.costs import SessionCost, cost_of
-from sessions.entryline import Line
 from sessions.forecast import State, forecast
 from sessions.gauge import window_of
-from sessions.ghosts import band_of, stretch_after, stretch_before
 from sessions.http import Request, integer, may_operate
-from sessions.lines import lines_of
 from sessions.listing import Listed
 from sessions.measuring import measured
 from sessions.meters import by_id
 from sessions.models import Session, Version
-from sessions.openings import opened_ghost
 from sessions.projection import context_items, version_at
 from sessions.queries import STATUSES, Reading
 from sessions.ranges import Ranges
-from sessions.transcript import Ghost, blocks_of
+from sessions.reader import reader_window
 from sessions.windows.overrides import Override
 
-LEAD = 12  # entries shown in front of the one a deep link means
 NEAR_END = 0.05  # share of the way to compaction from which a session is marked in the list
 MODEL_ITEMS = 80  # items of one page of the model's view
-VERSIONS = 12  # newest versions beside the transcript; all of them have a page
+VERSIONS = 6  # newest versions beside the transcript; all of them have a page
 LONG = 2_000  # entries beyond which the model's view reads only as far as its page needs
 
 
@@ -129,7 +124,7 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
     context["metered"] = not (seen.parted or seen.looks_back)
     if context["metered"]:
         context.update(panels.meter(seen))
-    context.update(model_window(seen, query) if model else transcript_window(seen, query))
+    context.update(model_window(seen, query) if model else reader_window(seen, query))
     selected = queries.place_of(session, at) if at else None
     context["selected"] = selected
     if selected is not None:
@@ -151,7 +146,7 @@ def window_page(session: Session, query: Mapping[str, str], request: Request) ->
     """A window of the transcript, or of the model's view, by itself."""
     seen = queries.reading(session, integer(query.get("v")))
     model = query.get("view") == "model"
-    shown = model_window(seen, query) if model else transcript_window(seen, query)
+    shown = model_window(seen, query) if model else reader_window(seen, query)
     return {
         "session": session,
         "seen": seen,
@@ -159,67 +154,6 @@ def window_page(session: Session, query: Mapping[str, str], request: Request) ->
         "may_operate": may_operate(request),
         **shown,
     }
-
-
-def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]:
-    """Entries around `at`, behind `after` or in front of `before`; with neither, from the beginning."""
-    session = seen.session
-    total = session.entries_count
-    hidden = seen.hidden
-    selected = queries.place_of(session, query["at"]) if query.get("at") else None
-    after, before = integer(query.get("after")), integer(query.get("before"))
-    opened: dict[int, Ghost] = {}
-    if before is not None:
-        stretch = stretch_before(hidden, total, before, queries.RECORDS)
-        stretch, rows = queries.cut_before(stretch, queries.rows_of(session, stretch.seqs))
-    else:
-        if selected is not None and after is None:
-            after = _lead(seen, selected, query["at"])
-            band = band_of(seen.bands, selected)
-            if band is not None:
-                opened[band.number] = opened_ghost(seen, band, max(band.start, selected - LEAD) - 1, selected=selected)
-        stretch = stretch_after(hidden, total, after if after is not None else -1, queries.RECORDS)
-        stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs))
-        if selected is not None and query.get("after") is None:
-            stretch, rows = queries.from_a_call(stretch, rows, selected)
-    added, bodies = queries.inserted(seen.version, stretch, stretch.seqs)
-    lines = list(
-        lines_of(
-            rows,
-            bodies=bodies,
-            pins=queries.pins_of(session),
-            children=queries.children_by_call(
-                session, [call for row in rows if row.kind == "tool_call" for call in row.call_ids or ()]
-            ),
-        )
-    )
-    for line in lines:
-        if isinstance(line, Line):
-            line.selected = selected is not None and (line.seq == selected or selected in line.results)
-    turns = queries.turns_of(session, [line.turn for line in lines if isinstance(line, Line) and line.turn is not None])
-    return {
-        "blocks": blocks_of(lines, stretch=stretch, bands=seen.bands, added=added, turns=turns, opened=opened),
-        "stretch": stretch,
-        "before": stretch.low + 1 if stretch.earlier else None,
-        "after": stretch.high if stretch.later else None,
-        "v": seen.version.n if seen.looks_back and seen.version is not None else None,
-        "selected": selected,
-        "total": total,
-        "goal_names": _goal_names(session, lines),
-    }
-
-
-def _goal_names(session: Session, lines: Sequence[Any]) -> dict[str, str]:
-    paths = {line.goal for line in lines if isinstance(line, Line) and line.goal}
-    return dict(session.goals.filter(path__in=paths, inferred=False).values_list("path", "text")) if paths else {}
-
-
-def _lead(seen: Reading, selected: int, at: str) -> int:
-    """The entry behind which a window around `selected` begins: a few entries earlier, or right at the turn that is meant."""
-    band = band_of(seen.bands, selected)
-    place = band.start if band is not None else selected
-    lead = 0 if at.startswith("t") else LEAD
-    return stretch_before(seen.hidden, seen.session.entries_count, place, max(1, lead)).low if lead else place - 1
 
 
 # -- the model's view -------------------------------------------------------------------------------------------------

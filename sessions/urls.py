@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions import chartviews, insight, recordviews, verbs, views, wayin
+from sessions import chartviews, insight, recordviews, verbs, views, wayin, wayviews
 
 app_name = "sessions"
 
@@ -18,6 +18,15 @@ urlpatterns = [
     path("s/<str:name>/e/<int:seq>/raw", views.raw, name="raw"),
     path("s/<str:name>/e/<int:seq>/words/<int:part>", recordviews.words, name="words"),
     path("s/<str:name>/e/<int:seq>/media/<int:n>", recordviews.media, name="media"),
+    path("s/<str:name>/narrow", wayviews.narrow, name="narrow"),
+    path("s/<str:name>/find", wayviews.search_within, name="find"),
+    path("s/<str:name>/errors", wayviews.errors, name="errors"),
+    path("s/<str:name>/map", wayviews.minimap, name="map"),
+    path("s/<str:name>/nearest/<str:what>", wayviews.nearest, name="nearest"),
+    path("s/<str:name>/marks", wayviews.marked, name="marks"),
+    path("s/<str:name>/bookmark", wayviews.bookmark, name="bookmark"),
+    path("s/<str:name>/comment", wayviews.comment, name="comment"),
+    path("s/<str:name>/comment/<int:number>/remove", wayviews.uncomment, name="uncomment"),
     path("s/<str:name>/inspect/<int:seq>", views.inspect, name="inspect"),
     path("s/<str:name>/turns", views.turns, name="turns"),
     path("s/<str:name>/turns/<int:turn>", views.turn, name="turn"),

@@ -27,7 +27,7 @@ def _asked(
         _same_base(request, session)
         moved = act()
     except Refused as refused:
-        return _refusal(request, session, refused)
+        return refusal(request, session, refused)
     said = words(moved)
     if moved.kept:
         said += " " + _("%(n)s entries that came later stay visible.") % {"n": f"{moved.kept:,}"}
@@ -53,7 +53,7 @@ def _to(request: HttpRequest, address: str) -> HttpResponse:
     return redirect(address)
 
 
-def _refusal(request: HttpRequest, session: Session, refused: Refused) -> HttpResponse:
+def refusal(request: HttpRequest, session: Session, refused: Refused) -> HttpResponse:
     template = "sessions/refused.html#refusal" if getattr(request, "htmx", None) else "sessions/refused.html"
     return render(request, template, {"session": session, "refused": refused}, status=409)
 
@@ -147,7 +147,7 @@ def pin(request: HttpRequest, name: str) -> HttpResponse:
     session = session_of(request, name)
     seq = request.POST.get("seq", "")
     if not seq.isdigit() or int(seq) >= session.entries_count:
-        return _refusal(request, session, Refused("no_such_entry", _("There is no such entry; nothing was pinned.")))
+        return refusal(request, session, Refused("no_such_entry", _("There is no such entry; nothing was pinned.")))
     found, made = Pin.objects.get_or_create(session=session, seq=int(seq), defaults={"by_id": request.user.pk})
     if not made:
         found.delete()

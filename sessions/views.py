@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET
 
-from sessions import listing, openings, pages, panels, queries, render
+from sessions import listing, marks, openings, pages, panels, queries, render
 from sessions.costs import costs_of
 from sessions.http import Request, may_operate, number, page_or_partial, session_of
 from sessions.limits import overrides_of
@@ -131,6 +131,8 @@ def inspect(request: HttpRequest, name: str, seq: int) -> HttpResponse:
     start = record(row.source, row.byte_offset, min(row.byte_length, RAW_SHOWN))
     context["record"] = render.record(start.rstrip(b"\n"), limit=60_000 if request.GET.get("all") else 4_000)
     context["all"] = bool(request.GET.get("all"))
+    context["may_operate"] = may_operate(cast("Request", request))
+    context.update(marks.on_entry(found, seq, request.user))
     return page_or_partial(cast("Request", request), "sessions/inspect.html", "inspect", context)
 
 

@@ -85,6 +85,7 @@
       return Promise.resolve();
     }
     return htmx.ajax("GET", address("/entries", "at=" + encodeURIComponent(at)), { target: "#entries", swap: "innerHTML" }).then(function () {
+      palimpsest.leaves.start();
       const now = main.querySelector(".entry[aria-current]") || (seq !== null && entryAt(seq)) || main.querySelector(".entry");
       if (now) { now.scrollIntoView({ block: "center" }); choose(now, { scroll: false }); }
     });
@@ -94,6 +95,9 @@
     return document.getElementById("e" + seq) || main.querySelector('[data-results~="' + seq + '"]');
   }
   palimpsest.go = go;
+  palimpsest.choose = choose;
+  palimpsest.chosen = chosen;
+  palimpsest.address = address;
 
   // Opening -------------------------------------------------------------------------------------------------------
 
@@ -167,6 +171,7 @@
       else if (link.matches(".ghost-link")) { event.preventDefault(); swapRow(link, ".band"); }
       else if (link.matches(".insertion-link")) { event.preventDefault(); swapRow(link, ".added"); }
       else if (link.matches(".inspect-link")) { event.preventDefault(); htmx.ajax("GET", link.getAttribute("href"), { target: "#inspector", swap: "innerHTML" }); }
+      else if (link.matches("[data-edge]")) { event.preventDefault(); palimpsest.leaves.load(link); }
       else if (link.matches("[data-opens-records]")) { event.preventDefault(); swapRow(link, ".quiet"); }
       else if (link.matches(".entry .no, .records .no")) { event.preventDefault(); choose(link.closest("[data-seq]"), { scroll: false }); }
       else if (link.pathname === here && !link.hasAttribute("data-copy") && !link.hasAttribute("data-view")) {
@@ -223,6 +228,7 @@
     const name = typeof from === "string" ? from : from.dataset.ask;
     const dialog = document.getElementById("ask-" + name);
     if (!dialog || dialog.open) return;
+    dialog.querySelectorAll("template").forEach((held) => held.replaceWith(held.content));
     if (name === "rollback") {
       const seq = (from.dataset && from.dataset.entry) || (chosen() && chosen().dataset.seq);
       if (seq !== undefined && seq !== null) dialog.querySelector("[name=entry]").value = seq;
@@ -248,7 +254,7 @@
     if (at < 0) { choose(all.find((one) => one.getBoundingClientRect().top > 80) || all[0]); return; }
     const next = all[at + by];
     if (next) choose(next);
-    else { const edge = main.querySelector(by > 0 ? "[data-edge='after']" : "[data-edge='before']"); if (edge) edge.click(); }
+    else palimpsest.leaves.more(by).then((came) => { if (came) step(by); });
   }
 
   function turnStep(by) {
@@ -261,10 +267,7 @@
       ahead.scrollIntoView({ block: "start" });
       const first = ahead.parentElement.querySelector(".entry");
       if (first) choose(first, { scroll: false });
-    } else {
-      const edge = main.querySelector(by > 0 ? "[data-edge='after']" : "[data-edge='before']");
-      if (edge) edge.click();
-    }
+    } else palimpsest.leaves.more(by).then((came) => { if (came) turnStep(by); });
   }
 
   const goals = () => Array.from(document.querySelectorAll("#outline .goal"));
@@ -286,6 +289,7 @@
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); goal.querySelector(".text").click(); }
   });
 
+  palimpsest.part = part;
   palimpsest.keys({
     j() { step(1); },
     k() { step(-1); },
@@ -312,24 +316,15 @@
     U() { question("redo"); },
     b() { question("rollback"); },
     P() { const now = chosen(); if (now && now.dataset.seq) sendPin(now.dataset.seq); },
+    z() { const now = chosen(); const turn = now && now.closest(".turn"); const button = turn && turn.querySelector("[data-turn-toggle]"); if (button) fold(button); },
+    Z() { const all = Array.from(main.querySelectorAll("[data-turn-toggle]")); const close = all.some((one) => one.getAttribute("aria-expanded") === "true"); all.forEach((one) => fold(one, close)); },
+    y() { const now = chosen(); const link = now && now.querySelector("[data-copy-from]"); if (link) copyFrom(link); },
+    d() { const now = chosen(); const link = now && now.querySelector(".diff-toggle"); if (link) link.click(); },
+    r() { const raw = document.querySelector("#inspector .raw"); if (raw) { part("inspector-side"); raw.focus(); raw.scrollIntoView({ block: "nearest" }); } },
     Escape() { root.classList.remove("inspector-open"); },
     "."() {
       if (navigator.clipboard) navigator.clipboard.writeText(location.href).then(() => { const words = document.getElementById("place"); if (words) { const was = words.textContent; words.textContent = "link copied"; setTimeout(() => { words.textContent = was; }, 1200); } });
     },
-  });
-
-  // The reader's place stands still while earlier entries come in above it.
-  let anchor = null;
-  document.addEventListener("htmx:beforeSwap", function (event) {
-    const link = event.detail.requestConfig && event.detail.requestConfig.elt;
-    if (link && link.matches && link.matches("[data-edge='before']")) {
-      const next = link.closest("p").nextElementSibling;
-      anchor = next ? { element: next, top: next.getBoundingClientRect().top } : null;
-    }
-  });
-  document.addEventListener("htmx:afterSettle", function () {
-    if (anchor && anchor.element.isConnected) scrollBy(0, anchor.element.getBoundingClientRect().top - anchor.top);
-    anchor = null;
   });
 
   // A short bar repeats title, meter and action once the head is out of sight; the entry at the top moves the chart's cursor.

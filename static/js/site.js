@@ -19,7 +19,13 @@
   window.palimpsest = {
     stored,
     keys(more) { Object.assign(keys, more); },
-    ask(id) { const dialog = document.getElementById(id); if (dialog && !dialog.open) dialog.showModal(); },
+    ask(id) {
+      const dialog = document.getElementById(id);
+      if (!dialog || dialog.open) return;
+      // What a dialog says comes into the page when it is first opened: a long page has enough to carry.
+      dialog.querySelectorAll("template").forEach((held) => held.replaceWith(held.content));
+      dialog.showModal();
+    },
   };
 
   function typing(target) {

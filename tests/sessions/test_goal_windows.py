@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from sessions.models import Goal, Session
+from sessions.queries import GOALS
 from tests.factories import a_session, conversation
 from tests.sessions.test_views import Role, member
 from webapp.models import Workspace
@@ -47,8 +48,8 @@ def test_the_page_stands_at_the_goal_in_progress(quill: tuple[Client, Session]) 
     client, session = quill
     shown = paths(client.get(f"/s/{session.pk}").content.decode())
     assert 120 in shown
-    assert len(shown) == 40
-    assert shown == list(range(shown[0], shown[0] + 40))
+    assert len(shown) == GOALS
+    assert shown == list(range(shown[0], shown[0] + GOALS))
 
 
 def test_windows_in_both_directions_show_every_goal_once(quill: tuple[Client, Session]) -> None:

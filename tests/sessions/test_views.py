@@ -257,7 +257,7 @@ def walk(client: Client, session: Session, start: str, edge: str) -> list[str]:
     while address:
         text = client.get(address, headers=HTMX).content.decode()
         pages.append(text)
-        following = re.search(rf'data-edge="{edge}" hx-get="([^"]+)"', text)
+        following = re.search(rf'href="([^"]+)" data-edge="{edge}"', text)
         address = following[1].replace("&amp;", "&") if following else None
         assert len(pages) < 60
     return pages
