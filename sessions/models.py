@@ -395,6 +395,7 @@ class Intake(models.Model):
         WATCH = "watch", "watched folder"
         UPLOAD = "upload", "upload"
         PUSH = "push", "push"
+        EXPORT = "export", "telemetry"
 
     workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
     key = models.BinaryField(help_text="digest of path, way and outcome")
