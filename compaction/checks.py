@@ -61,8 +61,8 @@ def _pairing(before: Sequence[Item], after: Sequence[Item]) -> Check:
     """I1, I2: a call without result, or a result without call, only where the context before had the same one; and nothing that was put
     in stands between a call and its result.
     """
-    open_before, orphans_before = unpaired(before)
     open_after, orphans_after = unpaired(after)
+    open_before, orphans_before = unpaired(before) if open_after or orphans_after else ([], [])
     wrong = [f"call {call} has no result any more" for call in (Counter(open_after) - Counter(open_before))]
     wrong += [f"result {call} has no call any more" for call in (Counter(orphans_after) - Counter(orphans_before))]
     old = {id(item.parts) for item in before if item.inserted}

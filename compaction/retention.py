@@ -161,6 +161,7 @@ class _There:
                 self.masked.add(n)
                 added.append(new.text)
         self.terms = survey.terms_of(self.whole)
+        added = list(dict.fromkeys(added))  # many masks say the same
         for text in added:
             self.terms |= terms(text)
         self.lines: list[frozenset[str]] = []
@@ -170,8 +171,9 @@ class _There:
             found = words(text)
             for k, grams in self.grams.items():
                 grams.update(_grams(found, k))
-            for line in text.split("\n"):
-                unique = frozenset(words(line))
+            lines = text.split("\n")
+            for line in lines:
+                unique = frozenset(words(line) if len(lines) > 1 else found)
                 if unique:
                     for word in unique:
                         self.by_word.setdefault(word, []).append(len(self.lines))

@@ -98,11 +98,11 @@ class Item:
 
     @property
     def calls(self) -> tuple[str, ...]:
-        return tuple(p.call_id for p in self.parts if p.kind is PartKind.TOOL_CALL and p.call_id)
+        return tuple([p.call_id for p in self.parts if p.kind is PartKind.TOOL_CALL and p.call_id])
 
     @property
     def results(self) -> tuple[str, ...]:
-        return tuple(p.call_id for p in self.parts if p.kind is PartKind.TOOL_RESULT and p.call_id)
+        return tuple([p.call_id for p in self.parts if p.kind is PartKind.TOOL_RESULT and p.call_id])
 
     @property
     def signed(self) -> bool:

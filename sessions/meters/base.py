@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, lcm
 from typing import Literal
 
 from sessions.entries import SizeVector
@@ -16,6 +16,49 @@ _ZERO = Fraction(0)
 
 TERMS = ("utf8", "utf16", "ascii", "chars", "json", "wide_tool", "tokens", "cl100k")
 """Sizes of texts that a meter may weigh. Media come besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A meter's rule in whole numbers: every figure times the common `denominator`, so that an entry needs no fractions."""
+
+    denominator: int
+    fixed: int  # for every entry, with what is added once
+    image: int
+    document: int
+    terms: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, meter: Meter) -> Scaled:
+        """The rule of `meter`. The denominator is a multiple of 4, as the rule beyond a cliff needs it."""
+        terms = [(name, getattr(meter, name)) for name in TERMS if getattr(meter, name)]
+        figures = [meter.each, meter.once, meter.image, meter.document, *(factor for _, factor in terms)]
+        denominator = lcm(4, *(figure.denominator for figure in figures))
+
+        def whole(figure: Fraction) -> int:
+            return figure.numerator * (denominator // figure.denominator)
+
+        return cls(
+            denominator,
+            whole(meter.each) + whole(meter.once),
+            whole(meter.image),
+            whole(meter.document),
+            tuple((name, whole(factor)) for name, factor in terms),
+        )
+
+    def rounded(self, size: SizeVector, cliff: int | None, rounding: Rounding) -> int:
+        """The tokens of one entry alone."""
+        value = self.fixed + self.image * size.images + self.document * size.documents
+        if cliff is not None and size.utf16 > cliff:
+            value += size.utf16 * (self.denominator // 4)
+        else:
+            for name, factor in self.terms:
+                value += factor * getattr(size, name)
+        if rounding == "ceil":
+            return -(-value // self.denominator)
+        if rounding == "floor":
+            return value // self.denominator
+        return (2 * value + self.denominator) // (2 * self.denominator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +93,10 @@ class Meter:
     whole: bool = False
     cliff: int | None = None
     exact: bool = False
+    scaled: Scaled = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scaled", Scaled.of(self))  # frozen: and computed once, a context has many entries
 
     def weight(self, size: SizeVector) -> Fraction:
         """The unrounded tokens of one entry, without `once`."""
@@ -66,7 +113,7 @@ class Meter:
         """The tokens of one entry alone."""
         if self.exact and not size.images and not size.documents:
             return size.cl100k if self.cl100k else size.tokens  # the common case by far: no fractions needed
-        return max(0, _rounded(self.weight(size) + self.once, self.rounding))
+        return max(0, self.scaled.rounded(size, self.cliff, self.rounding))
 
     def total(self, sizes: Iterable[SizeVector]) -> int:
         """The tokens of a context, rounded as the rule says: entry by entry, or once. Of nothing: 0."""

@@ -60,12 +60,7 @@ def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVe
     newer, older = (count(texts, threads=threads, encoding=encoding) for encoding in (ENCODING, OLDER))
     for owner, text, tool, tokens, cl100k in zip(owners, texts, tools, newer, older, strict=True):
         sums = totals[owner]
-        if text.isascii():
-            utf8 = utf16 = plain = len(text)
-        else:
-            utf8 = len(text.encode())
-            utf16 = len(text.encode("utf-16-le")) // 2
-            plain = len(text.encode("ascii", "ignore"))
+        utf8, utf16, plain = _units(text)
         sums[0] += utf8
         sums[1] += utf16
         sums[2] += plain
@@ -98,7 +93,27 @@ def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
     """Tokens of texts by `meter`, for what measures texts that are not entries yet (drafts of summaries, files)."""
     if meter.exact:
         return partial(count, encoding=OLDER if meter.cl100k else ENCODING)
-    return lambda texts: [meter.of(size) for size in text_sizes(texts)]
+    if meter.tokens or meter.cl100k:
+        return lambda texts: [meter.of(size) for size in text_sizes(texts)]
+
+    def counted(texts: Sequence[str]) -> list[int]:
+        return [meter.of(_characters(clean(text), json=bool(meter.json))) for text in texts]
+
+    return counted
+
+
+def _characters(text: str, *, json: bool) -> SizeVector:
+    """The sizes of a text that need no vocabulary; that of its JSON only where `json` asks for it."""
+    utf8, utf16, plain = _units(text)
+    escaped = len(orjson.dumps(text)) - 2 if json else 0
+    return SizeVector(utf8, utf16, plain, chars=len(text), json=escaped)
+
+
+def _units(text: str) -> tuple[int, int, int]:
+    """UTF-8 bytes, UTF-16 units and ASCII characters."""
+    if text.isascii():
+        return len(text), len(text), len(text)
+    return len(text.encode()), len(text.encode("utf-16-le")) // 2, len(text.encode("ascii", "ignore"))
 
 
 def clean(text: str) -> str:
