@@ -12,8 +12,11 @@ from ninja.responses import Status
 
 from compaction import queries, runs, tasks
 from compaction.comparing import compare
+from compaction.editing import edit, foresee
+from compaction.handforms import change_of
+from compaction.handwork import Impossible
 from compaction.models import Run
-from compaction.schemas import CompactIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
+from compaction.schemas import CompactIn, EditIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
 from compaction.strategies import strategies
 from sessions.http import session_of
 
@@ -53,6 +56,25 @@ def compare_strategies(
     names: Annotated[list[str], Query(alias="with", description="strategy or strategy:preset; repeatable")] = [],  # noqa: B006 -- ninja copies it
 ) -> dict[str, Any]:
     return compare(session_of(request, session), names).to_json()
+
+
+@router.post(
+    "/sessions/{session}/edits",
+    response=dict[str, Any],
+    summary="Change the context by hand: a new version (or, with `preview`, what it would weigh)",
+)
+def edit_context(request: HttpRequest, session: str, wanted: EditIn) -> dict[str, Any]:
+    found = session_of(request, session)
+    try:
+        change = change_of(wanted.do, wanted.dict(exclude_none=True))
+    except Impossible as error:
+        raise HttpError(422, f"{error}.") from error
+    if wanted.preview:
+        return {**foresee(found, change).to_json(), "version": None}
+    _operators_only(request)
+    seen = foresee(found, change)
+    moved = edit(found.pk, change, expected_hash=wanted.expected_hash or seen.base.content_hash, by=request.user)
+    return {**seen.to_json(), "version": moved.now.n}
 
 
 @router.get("/runs", response=RunsOut, summary="Runs of the workspace, newest first")

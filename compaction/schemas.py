@@ -43,6 +43,23 @@ class CompactIn(Schema):
     plan_digest: str | None = Field(None, description="of the preview: refused where the run would do anything else")
 
 
+class EditIn(Schema):
+    """A change by hand. `do`: fold (entries, text), unfold, take-out (insertion), mask (entry, text), unmask, drop (entry), rewrite
+    (insertion, text), note (after, text).
+    """
+
+    do: str
+    entries: str | None = Field(None, description="as 12-40,55, both ends included")
+    entry: int | None = None
+    after: int | None = Field(None, description="-1: before all")
+    insertion: int | None = Field(None, description="its number among what the version puts in")
+    text: str = ""
+    preview: bool = False
+    expected_hash: str | None = Field(
+        None, description="of the base that was looked at: refused as stale where it moved"
+    )
+
+
 class LogLine(Schema):
     seconds: float
     phase: str
