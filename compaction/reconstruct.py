@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compaction.patches import Hunk, apply_hunks, parse_patch
@@ -59,9 +59,12 @@ class Known:
         return "\n".join(self.segments[0][1]) if self.whole and self.segments else ""
 
 
-def histories(items: Sequence[Item], cwd: str | None) -> list[History]:
-    """The files that these items touch, most recently used first. Paths are absolute where `cwd` or the path itself says so."""
-    gatherer = _Gatherer(cwd)
+def histories(items: Iterable[Item], cwd: str | None, *, every: bool = False) -> list[History]:
+    """The files that these items touch, most recently used first. Paths are absolute where `cwd` or the path itself says so.
+
+    `every`: all that was done to a file, also what a later whole read or write makes superfluous for its content.
+    """
+    gatherer = _Gatherer(cwd, every=every)
     calls: dict[str, Call] = {}
     for item in items:
         for part in item.parts:
@@ -112,8 +115,9 @@ _CHANGES = re.compile(
 
 
 class _Gatherer:
-    def __init__(self, cwd: str | None) -> None:
+    def __init__(self, cwd: str | None, *, every: bool = False) -> None:
         self.cwd = cwd
+        self.every = every
         self.files: dict[str, History] = {}
         self.n = 0
 
@@ -227,7 +231,7 @@ class _Gatherer:
         history = self.files.get(name)
         if history is None:
             history = self.files[name] = History(name)
-        if op.verb == "write" or (op.verb == "read" and op.whole):
+        if not self.every and (op.verb == "write" or (op.verb == "read" and op.whole)):
             history.ops.clear()  # what came before says nothing any more
         history.ops.append(op)
         history.used = self.n
@@ -238,7 +242,10 @@ class _Gatherer:
         for known in list(self.files):
             if known == name or known.startswith(name.rstrip("/") + "/"):
                 self.files[known].deleted = True
-                self.files[known].ops.clear()
+                if self.every:
+                    self.files[known].ops.append(Op("forget", self.n, ()))
+                else:
+                    self.files[known].ops.clear()
 
     def _move(self, path: str, to: str, base: str | None) -> None:
         old = self.files.pop(self._absolute(path, base), None)

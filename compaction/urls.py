@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from compaction import compare_views, edit_views, views
+from compaction import compare_views, edit_views, touched_views, views
 
 app_name = "compaction"
 
@@ -13,6 +13,8 @@ urlpatterns = [
     path("s/<str:name>/runs/<int:run_id>/cancel", views.cancel, name="cancel"),
     path("s/<str:name>/compare", compare_views.compare_page, name="compare"),
     path("s/<str:name>/edit", edit_views.edit_page, name="edit"),
+    path("s/<str:name>/files", touched_views.touched, name="touched"),
+    path("s/<str:name>/files/one", touched_views.one_file, name="touched_file"),
     path("compare", compare_views.compare_any, name="compare_all"),
     path("runs", views.runs_of_all, name="runs"),
 ]

@@ -97,6 +97,7 @@
   palimpsest.go = go;
   palimpsest.choose = choose;
   palimpsest.chosen = chosen;
+  palimpsest.toggle = toggle;
   palimpsest.address = address;
 
   // Opening -------------------------------------------------------------------------------------------------------

@@ -38,7 +38,13 @@
     all[hit].scrollIntoView({ block: "nearest" });
     const more = document.querySelector("#outline .found-list .edge");
     document.getElementById("find-place").textContent = (hit + 1) + " / " + all.length + (more ? "+" : "");
-    palimpsest.go("e" + all[hit].dataset.hit).then(paint);
+    palimpsest.go("e" + all[hit].dataset.hit).then(function () {
+      // Words that a closed row does not show: it is opened, as a ghost is on the way to one.
+      const entry = palimpsest.chosen(), sum = document.querySelector("#outline [data-found]");
+      const shown = entry && entry.textContent.toLowerCase().includes(sum.dataset.found.toLowerCase());
+      const toggle = entry && !shown && entry.querySelector(".toggle[aria-expanded='false']");
+      if (toggle) palimpsest.toggle(entry); else paint();
+    });
     if (more && hit > all.length - 6) more.click();
   }
 
