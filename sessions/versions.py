@@ -13,8 +13,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max
 
-from sessions.contexts import Edit, Hide, Insert, Replace, hidden_by
-from sessions.entries import Kind
+from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace, hidden_by
+from sessions.entries import Kind, Part, PartKind, Role
 from sessions.models import Entry, Event, Session, Version
 from sessions.projection import ancestry, measure
 from sessions.ranges import Ranges
@@ -139,50 +139,96 @@ def move_head(session_id: UUID, n: int, *, by: Any = None) -> Moved:
     return Moved(session, was, now, kept=arrived_after(session, now))
 
 
-@transaction.atomic
-def roll_back(
-    session_id: UUID, *, to_turn: int | None = None, to_entry: int | None = None, reason: str = "", by: Any = None
-) -> Moved:
-    """Make a version that hides everything after the end of a turn, or after an entry, and make it the head.
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """A roll back before it is made. `point`: the last entry that stays; `gone`: those that go and are in the context now; `notes`: where
+    it differs from what was asked. `edits`: of the new version, in full.
+    """
+
+    was: Version
+    point: int
+    where: str
+    gone: Ranges
+    edits: tuple[Edit, ...]
+    notes: tuple[str, ...]
+
+
+def way_back(
+    session: Session,
+    *,
+    to_turn: int | None = None,
+    to_entry: int | None = None,
+    to_step: int | None = None,
+    to_goal: str | None = None,
+    notice: str = "",
+) -> WayBack:
+    """What hiding everything after a point comes to: the end of a turn or of a step, an entry, or the beginning of a goal.
 
     Where that point lies inside a fold, the history from before that fold comes back. Where it would part a call from its result,
-    the answer that made the call goes as well. Refused where nothing would go, or nothing would be left.
+    the answer that made the call goes as well. `notice`: text put in at the point. Refused where nothing would go, or nothing would
+    be left.
     """
-    reason = clean(reason) or ""
-    session = locked(session_id)
     was = session.current
     if was is None:
         raise Refused("empty", "This session has no entries yet.")
-    point = _point(session, to_turn, to_entry)
+    point, where = _point(session, to_turn, to_entry, to_step, to_goal)
     base = _showing(session, was, point)
     edits = edits_of(base)
     point, notes = _whole_answer(session, point, hidden_by(edits))
     last_seq = session.entries_count - 1
     gone = Ranges.of([(point + 1, last_seq + 1)])
-    kept_edits: list[Edit] = [Hide(hidden_by(edits) | gone)]
-    kept_edits += [e for e in edits if isinstance(e, Replace) and e.seq <= point]
-    kept_edits += [e for e in edits if isinstance(e, Insert) and e.after <= point]
-    digest, _ = measure(session.pk, kept_edits, last_seq)
+    kept: list[Edit] = [Hide(hidden_by(edits) | gone)]
+    kept += [e for e in edits if isinstance(e, Replace) and e.seq <= point]
+    kept += [e for e in edits if isinstance(e, Insert) and e.after <= point]
+    digest, _ = measure(session.pk, kept, last_seq)
     if digest == measure(session.pk, edits_of(was), last_seq)[0]:
         raise Refused("nothing_to_roll_back", f"Nothing stands after entry {point}; the head stays v{was.n}.")
-    if not any(True for _ in _visible(session, hidden_by(kept_edits))):
+    if not any(True for _ in _visible(session, hidden_by(kept))):
         raise Refused("nothing_left", f"Nothing would be left before entry {point}; the head stays v{was.n}.")
     if base.pk != was.pk:
         notes = (*notes, f"the point lies inside a fold: the history of v{base.n} came back")
-    where = f"turn {to_turn}" if to_turn is not None else f"entry {point}"
+    if notice:
+        part = Part(PartKind.TEXT, notice)
+        kept.append(Insert(point, Role.USER, InsertKind.NOTICE, (part,), Ranges(), "Why it was rolled back"))
+    return WayBack(was, point, where or f"entry {point}", gone - was.hidden, tuple(kept), notes)
+
+
+@transaction.atomic
+def roll_back(
+    session_id: UUID,
+    *,
+    to_turn: int | None = None,
+    to_entry: int | None = None,
+    to_step: int | None = None,
+    to_goal: str | None = None,
+    reason: str = "",
+    notice: str = "",
+    by: Any = None,
+) -> Moved:
+    """Make the version of `way_back` and make it the head. `undo` takes it back."""
+    reason = clean(reason) or ""
+    session = locked(session_id)
+    way = way_back(
+        session,
+        to_turn=to_turn,
+        to_entry=to_entry,
+        to_step=to_step,
+        to_goal=to_goal,
+        notice=clean(notice) or "",
+    )
     version = make(
         session,
-        parent=was,
-        edits=kept_edits,
+        parent=way.was,
+        edits=way.edits,
         origin=Version.Origin.PERSON,
         kind="rollback",
-        label=f"Roll back to {where}",
-        at_seq=last_seq,
-        facts={"point": point, "to_turn": to_turn, "reason": reason, "notes": list(notes)},
+        label=f"Roll back to {way.where}",
+        at_seq=session.entries_count - 1,
+        facts={"point": way.point, "to_turn": to_turn, "reason": reason, "notes": list(way.notes)},
         by=by,
     )
-    set_head(session, version, by=by, what="rolled_back", redo=[], facts={"point": point, "reason": reason})
-    return Moved(session, was, version, notes=notes)
+    set_head(session, version, by=by, what="rolled_back", redo=[], facts={"point": way.point, "reason": reason})
+    return Moved(session, way.was, version, notes=way.notes)
 
 
 def arrived_after(session: Session, version: Version) -> int:
@@ -203,20 +249,37 @@ def _showing(session: Session, version: Version, point: int) -> Version:
     return line[0]
 
 
-def _point(session: Session, to_turn: int | None, to_entry: int | None) -> int:
-    if (to_turn is None) == (to_entry is None):
-        raise Refused("usage", "Say either a turn or an entry to roll back to.")
+def _point(
+    session: Session, to_turn: int | None, to_entry: int | None, to_step: int | None, to_goal: str | None
+) -> tuple[int, str]:
+    """The last entry that stays, and how the place is called; "" where it is just that entry."""
+    if sum(one is not None for one in (to_turn, to_entry, to_step, to_goal)) != 1:
+        raise Refused("usage", "Say either a turn, a step, an entry or a goal to roll back to.")
     if to_entry is not None:
         if not 0 <= to_entry < session.entries_count:
             raise Refused(
                 "no_such_entry",
                 f"This session has entries 0 to {session.entries_count - 1}; {to_entry} is none of them.",
             )
-        return to_entry
+        return to_entry, ""
+    if to_step is not None:
+        if not session.steps.filter(n=to_step).exists():
+            raise Refused(
+                "no_such_step", f"This session has steps 1 to {session.steps_count}; {to_step} is none of them."
+            )
+        # Up to the next step, so that the results of its calls stay with it.
+        following = session.steps.filter(n__gt=to_step).order_by("n").values_list("first_seq", flat=True).first()
+        return (session.entries_count if following is None else following) - 1, f"step {to_step}"
+    if to_goal is not None:
+        goal = session.goals.filter(path=to_goal).first()
+        if goal is None:
+            raise Refused("no_such_goal", f"This session has no goal {to_goal}.")
+        first = goal.spans.spans[0][0] if goal.spans else goal.first_seq
+        return first - 1, f"the start of goal {to_goal}"
     last = Entry.objects.filter(session=session, turn=to_turn).aggregate(seq=Max("seq"))["seq"]
     if last is None:
         raise Refused("no_such_turn", f"This session has turns 1 to {session.turns}; {to_turn} is none of them.")
-    return int(last)
+    return int(last), f"turn {to_turn}"
 
 
 def _whole_answer(session: Session, point: int, hidden: Ranges) -> tuple[int, tuple[str, ...]]:
