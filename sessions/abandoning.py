@@ -162,7 +162,7 @@ def _world(session: Session, goals: Sequence[Goal], changes: list[Change], *, en
             added.setdefault(seq, []).append(text)
     folds = [change for change in changes if change.kind in FOLDS]
     if folds and (whole or dropped):
-        summaries = _summaries(session, [change.n for change in folds])
+        summaries = _summaries(session, folds)
         changes = [
             Change(one.n, one.kind, one.at_seq, one.hidden, Text.of(summaries.get(one.n, ""))) if one in folds else one
             for one in changes
@@ -175,9 +175,14 @@ def _world(session: Session, goals: Sequence[Goal], changes: list[Change], *, en
     return World(changes, later, prompts, ended, session.entries_count, added)
 
 
-def _summaries(session: Session, versions: Iterable[int]) -> dict[int, str]:
+def _summaries(session: Session, folds: Sequence[Change]) -> dict[int, str]:
+    """What each compaction put in the place of what it folded: insertions, or an entry of the log right at it."""
     out: dict[int, str] = {}
-    rows = Insertion.objects.filter(version__session=session, version__n__in=list(versions), replaces=None)
+    near = {fold.at_seq + by: fold.n for fold in folds for by in (1, -1, 0)}
+    written = session.entries.filter(seq__in=sorted(near), kind="summary").values_list("seq", "parts")
+    for seq, parts in written:
+        out[near[seq]] = out.get(near[seq], "") + "\n" + "\n".join(part.text for part in unpack(parts) if part.text)
+    rows = Insertion.objects.filter(version__session=session, version__n__in=[fold.n for fold in folds], replaces=None)
     for n, parts in rows.order_by("version__n", "position").values_list("version__n", "parts"):
         out[n] = out.get(n, "") + "\n" + "\n".join(part.text for part in unpack(parts) if part.text)
     return out
@@ -307,6 +312,7 @@ def _reason(session: Session, goal: Goal, *, failed: bool) -> Reason | None:
     given = stated(goal.mark_note if goal.marked else goal.note)
     if given is not None:
         return given
+    begun = goal.spans.spans[-1][0] if goal.spans else goal.first_seq
     end = goal.spans.spans[-1][1] - 1 if goal.spans else max(goal.first_seq, goal.figures.get("stated_seq") or 0)
     stop = max(end, goal.closed_seq if goal.closed_seq is not None else end) + BEHIND
     tail: list[int] = []
@@ -321,7 +327,11 @@ def _reason(session: Session, goal: Goal, *, failed: bool) -> Reason | None:
         .order_by("seq")
         .values_list("seq", "kind", "is_error", "text")
     )
-    said = [Said(seq, _voice(kind, is_error=error), text, behind=seq > end) for seq, kind, error, text in rows if text]
+    said = [
+        Said(seq, _voice(kind, is_error=error), text, behind=begun < seq <= stop - BEHIND or seq > end)
+        for seq, kind, error, text in rows
+        if text
+    ]
     return extracted(goal.text, said, failed_tests=failed)
 
 

@@ -200,9 +200,10 @@ def _compacted(case: Case, world: World) -> Found | None:
             continue
         if names(case.text, change.summary):
             continue
-        behind = [text for text in world.later if text.seq > change.at_seq]
-        if any(names(case.text, text) for text in behind):
+        sent = [text for text in world.later if text.seq > case.first_seq and text.seq not in change.hidden]
+        if any(names(case.text, text) for text in sent):
             continue
+        behind = [text for text in sent if text.seq > change.at_seq]
         checked = len(behind) >= ENOUGH
         why = f"It is in the entries that the compaction of v{change.n} folded, and neither its summary nor anything behind names it."
         why += (

@@ -26,6 +26,7 @@ def tree_of(session: Session) -> Row:
         explored.setdefault(one.goal, []).append(one)
     spent = {goal.path: took(session, goal.spans) for goal in goals} if len(goals) <= COSTED else {}
     now = current_of(session, goals)
+    now = None if now in given_up else now
     rows = []
     for goal in goals:
         row = goal_row(goal, given_up.get(goal.path))

@@ -253,7 +253,7 @@ class GoalTracker:
             same = self._by_age(self._texts.get((lane, name), ()))
             listed = [goal for goal in same if goal.path in left]
             gone = [goal for goal in same if goal.path not in left and goal.status is GoalStatus.DROPPED]
-            waiting[name] = [*reversed(gone), *reversed(sorted(listed, key=lambda goal: goal.status not in OPEN))]
+            waiting[name] = [*gone[::-1], *sorted(listed, key=lambda goal: goal.status not in OPEN)[::-1]]
         while waiting[name]:
             goal = waiting[name].pop()
             if goal.path not in claimed:

@@ -38,7 +38,7 @@ class Voice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The beginning of an entry's words, with who says them. `behind`: it comes after the work on the goal."""
+    """The beginning of an entry's words, with who says them. `behind`: it comes after the work on the goal began."""
 
     seq: int
     voice: Voice
@@ -139,16 +139,15 @@ def stated(note: str | None) -> Reason | None:
 def extracted(goal: str, said: Sequence[Said], *, failed_tests: bool = False) -> Reason | None:
     """The line that says most of why `goal` was given up, of what was said in its last entries and right behind them. None: nothing does.
 
-    In this order: a person's words behind the work that stop it or turn it down; the agent's own sentence, the last that both gives
+    In this order: a person's last words since the work began, where they stop it or turn it down; the agent's own sentence, the last that both gives
     something up and is about the goal, or the last that gives something up; the telling line of the last error.
     """
     about = marks(goal)
-    for one in said:
-        if one.voice is Voice.PERSON and one.behind:
-            line = _first(_sentences(one.text), _PERSON_STOPS)
-            if line is not None:
-                return Reason(line, Cause.CHANGED_MIND, one.seq)
-            break  # the words that follow an answer to something else say nothing of this goal
+    asked = [one for one in said if one.voice is Voice.PERSON and one.behind]
+    for one in asked[:-3:-1]:  # what was asked long before says nothing of this goal
+        line = _first(_sentences(one.text), _PERSON_STOPS)
+        if line is not None:
+            return Reason(line, Cause.CHANGED_MIND, one.seq)
     for one in reversed(said):
         if _REFUSED.search(one.text[:400]):
             return Reason(short(one.text), Cause.CHANGED_MIND, one.seq)

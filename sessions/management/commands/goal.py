@@ -25,20 +25,27 @@ class Command(SessionCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
+        # What all commands take may stand behind the verb too.
+        shared = argparse.ArgumentParser(add_help=False)
+        shared.add_argument("--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON")
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=argparse.ArgumentParser)
-        add = verbs.add_parser("add", help="add a goal")
+        add = verbs.add_parser("add", parents=[shared], help="add a goal")
         add.add_argument("text", metavar="TEXT")
         add.add_argument("--under", metavar="PATH", help="the goal it stands under")
         add.add_argument("--focus", action="store_true", help="it is what is worked on from here")
-        verbs.add_parser("focus", help="what is worked on from here").add_argument("path", metavar="PATH")
-        done = verbs.add_parser("done", help="close a goal with what came of it")
+        verbs.add_parser("focus", parents=[shared], help="what is worked on from here").add_argument(
+            "path", metavar="PATH"
+        )
+        done = verbs.add_parser("done", parents=[shared], help="close a goal with what came of it")
         done.add_argument("path", metavar="PATH")
         done.add_argument("words", metavar="SUMMARY")
-        abandon = verbs.add_parser("abandon", help="give a goal up")
+        abandon = verbs.add_parser("abandon", parents=[shared], help="give a goal up")
         abandon.add_argument("path", metavar="PATH")
         abandon.add_argument("words", metavar="REASON")
-        verbs.add_parser("reopen", help="take back that it was closed").add_argument("path", metavar="PATH")
-        explore = verbs.add_parser("explore", help="add a question and its branches")
+        verbs.add_parser("reopen", parents=[shared], help="take back that it was closed").add_argument(
+            "path", metavar="PATH"
+        )
+        explore = verbs.add_parser("explore", parents=[shared], help="add a question and its branches")
         explore.add_argument("text", metavar="QUESTION")
         explore.add_argument("branches", metavar="BRANCH", nargs="+")
         explore.add_argument("--under", metavar="PATH", help="the goal it stands under")
