@@ -112,6 +112,7 @@ class _Crossing:
     target: str
     notes: Notes = field(default_factory=Notes)
     _told: dict[str, str] = field(default_factory=dict)  # calls told in words, each with its tool
+    _tools: dict[str, str] = field(default_factory=dict)  # calls carried over, each with its tool there
     _ids: dict[str, str] = field(default_factory=dict)
 
     def item(self, item: Item) -> Iterator[Item]:
@@ -185,6 +186,7 @@ class _Crossing:
             self._told[call] = part.tool or "a tool"
             return Part(PartKind.TEXT, f"[Called {part.tool or 'a tool'} with {part.text}]", role=Role.ASSISTANT)
         tool, arguments = found
+        self._tools[call] = tool
         return Part(PartKind.TOOL_CALL, arguments, tool=tool, call_id=self._id(call) if call else None)
 
     def _result(self, part: Part) -> Part:
@@ -193,7 +195,8 @@ class _Crossing:
             failed = " failed" if part.is_error else ""
             return Part(PartKind.TEXT, f"[{self._told[call]}{failed}: {part.text}]", role=Role.USER)
         own = self._id(call) if call else None
-        return Part(PartKind.TOOL_RESULT, part.text, tool=part.tool, call_id=own, is_error=part.is_error)
+        tool = self._tools.get(call, part.tool)
+        return Part(PartKind.TOOL_RESULT, part.text, tool=tool, call_id=own, is_error=part.is_error)
 
     def _id(self, call: str) -> str:
         """A call's id in letters that every provider takes; two of them stay two."""
