@@ -87,11 +87,10 @@ def hopeless(name: str, snapshot: Snapshot, budget: Budget) -> Plan | None:
 
 def spans(folded: Collection[int], items: Sequence[Item]) -> Ranges:
     """The entries at the positions `folded` as few long ranges: gaps that hold no other entry of the context are closed."""
-    chosen = Ranges.from_numbers(seq for n in folded if (seq := items[n].seq) is not None)
-    if not chosen:
-        return chosen
-    taken = set(chosen)
-    low, high = chosen.spans[0][0], chosen.spans[-1][1]
+    taken = {seq for n in folded if (seq := items[n].seq) is not None}
+    if not taken:
+        return Ranges()
+    low, high = min(taken), max(taken) + 1
     out: list[tuple[int, int]] = []
     opened: int | None = None
     last = low

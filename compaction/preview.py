@@ -48,6 +48,9 @@ LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
 
 AGAIN = (InsertKind.FILE, InsertKind.SKILL, InsertKind.PLAN, InsertKind.GOALS)
 
+TOLD = 20
+"""Summaries of one plan of which is told as they are written, about."""
+
 PROGRESS = 0.05
 """A compaction that takes away less than this share is said to be hardly worth it."""
 
@@ -229,13 +232,17 @@ def preview(
     answers: list[Answer] = []
     gone = frozenset(without)
     asks = [replace(ask, without=ask.without | gone) if isinstance(ask, FilesAsk) else ask for ask in plan.asks]
+    brought: list[Answer] = []
+    summaries = [ask for ask in asks if isinstance(ask, SummaryAsk)]
+    said = {id(ask) for ask in summaries[:: 1 + len(summaries) // TOLD]}  # of thousands of folds not every one is news
     for ask in asks:
         if isinstance(ask, SummaryAsk):
-            told("summary", f"summarising {len(ask.items):,} items in at most {ask.max_tokens:,} tokens")
+            if id(ask) in said:
+                told("summary", f"summarising {len(ask.items):,} items in at most {ask.max_tokens:,} tokens")
             if edited_summary is not None and not any(isinstance(a, SummaryAnswer) for a in answers):
                 answers.append(SummaryAnswer(ask.key, edited_summary.strip(), "edited", tuple(parse(edited_summary))))
                 continue
-            asked = beside(replace(ask, instructions=instructions), answers)
+            asked = beside(replace(ask, instructions=instructions) if instructions else ask, brought)
             if writer is None:
                 answers.append(answer(asked, snapshot, budget.count, surveyed=surveyed))
                 continue
@@ -249,7 +256,8 @@ def preview(
             answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
         else:
             told("files", "reconstructing files from the transcript")
-            answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
+            brought.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
+            answers.append(brought[-1])
     if writer is None:  # a model's summary has another length each time: what it leaves is not known beforehand
         answers = refilled(asks, answers, snapshot, budget.count, surveyed=surveyed)
     told("check", "checking the new context")

@@ -137,6 +137,10 @@ def retention(survey: Survey, before: Sequence[Item], after: Sequence[Item]) -> 
     )
 
 
+READ_ADDED = 1_000_000
+"""Characters of summaries, masks and files that are read word by word, the newest: more than the largest window of today would hold of them."""
+
+
 class _There:
     """What a context holds: positions kept whole, positions masked, and the text that was put in."""
 
@@ -161,7 +165,7 @@ class _There:
                 self.masked.add(n)
                 added.append(new.text)
         self.terms = survey.terms_of(self.whole)
-        added = list(dict.fromkeys(added))  # many masks say the same
+        added = _newest(dict.fromkeys(added))  # many masks say the same
         for text in added:
             self.terms |= terms(text)
         self.lines: list[frozenset[str]] = []
@@ -201,6 +205,18 @@ class _There:
                 for line in lines:
                     hits[line] = hits.get(line, 0) + 1
         return max(hits.values(), default=0) / len(wanted)
+
+
+def _newest(texts: Iterable[str]) -> list[str]:
+    """The last of the texts, as many as hold READ_ADDED characters, in their order."""
+    left = READ_ADDED
+    out: list[str] = []
+    for text in reversed([*texts]):
+        if left <= 0:
+            break
+        out.append(text)
+        left -= len(text)
+    return out[::-1]
 
 
 def _grams(found: Sequence[str], k: int) -> Iterator[tuple[str, ...]]:
