@@ -23,6 +23,7 @@ from compaction.strategies.emulation import (
     costs_of,
     folded,
     light,
+    opens,
     summary_param,
     threshold,
     threshold_param,
@@ -246,6 +247,8 @@ def _placed(plan: Plan, snapshot: Snapshot, initial: str) -> Plan:
         return plan
     hidden = plan.fold | Ranges.from_numbers(seq for n in moved if (seq := items[n].seq) is not None)
     gone = {n for n, item in enumerate(items) if item.seq is not None and item.seq in hidden}
+    if not opens([item for n, item in enumerate(items) if n not in gone]):
+        return plan  # without it the model would speak first
     newest = newest_boundary(items)
     places = Places(snapshot, gone)
     before_last = initial == BEFORE_LAST and newest is not None

@@ -222,6 +222,7 @@ def folded(name: str, snapshot: Snapshot, left: Left, way: Way, keep: Collection
     end = end_of(snapshot, gone)
     last = max(told)
     behind = way.behind or all(n in gone or n in standing_of(snapshot) for n in range(last + 1, len(items)))
+    behind = behind and opens(kept)
     after = places.before(last + 1 if behind else min(told))
     facts |= {
         "folded_entries": sum(1 for n in told if items[n].seq is not None),
@@ -241,6 +242,12 @@ def folded(name: str, snapshot: Snapshot, left: Left, way: Way, keep: Collection
         asks=(ask, *again.asks(untouched(kept))),
         facts=facts,
     )
+
+
+def opens(kept: Sequence[Item]) -> bool:
+    """Whether a user speaks first in what is kept: else the summary must, and stands in front."""
+    first = next((item.role for item in kept if item.role not in (Role.SYSTEM, Role.DEVELOPER, None)), None)
+    return first is None or first is Role.USER
 
 
 def answered(after: int, words: str) -> Insert:
