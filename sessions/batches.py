@@ -122,7 +122,9 @@ class Batches:
     def _put(self, source_id: int, measured: Measured) -> None:
         if self._write is None:
             self._stack = ExitStack()
-            self._write = self._stack.enter_context(copying(Entry._meta.db_table, ENTRY_COLUMNS, many=self._pool is not None))
+            self._write = self._stack.enter_context(
+                copying(Entry._meta.db_table, ENTRY_COLUMNS, many=self._pool is not None)
+            )
         write_entries(self._write, self.session_id, source_id, measured)
         for placed, size in zip(measured.placed, measured.sizes, strict=True):
             if placed.goal is not None:

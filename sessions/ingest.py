@@ -280,7 +280,7 @@ def _take_claimed(
             return
         known.identity = identity
         if known.role == Source.Role.SESSION and not encoding:
-            if claim.whole and _grow_document(file, adapter, known, taken, modified):
+            if claim.whole and _grow_document(file, adapter, known, taken, modified, longer=same_start):
                 return
             if same_start and not claim.whole:
                 _grow(file, adapter, known, taken, modified)
@@ -409,8 +409,13 @@ def _digested(source: Source) -> None:
     source.digested = source.size if source.digested is None else source.digested
 
 
-def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> bool:
-    """Read a document on, where it says what it said and more; False where it says something else now."""
+def _grow_document(
+    file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None, *, longer: bool
+) -> bool:
+    """Read a document on, where it says what it said and more; False where it says something else now.
+
+    `longer`: it begins with what is stored. Then it is the same one, even where what came sheds another light on what was there.
+    """
     session = Session.objects.select_for_update().get(source=source)
     session.source = source
     file.seek(0)
@@ -418,7 +423,7 @@ def _grow_document(file: BinaryIO, adapter: Adapter, source: Source, taken: Take
         return False
     data = file.read()
     anew = not continues(session, adapter, data)
-    if anew and not amended(session, adapter, data):
+    if anew and not longer and not amended(session, adapter, data):
         return False
     source.chunks.all().delete()
     file.seek(0)

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from webapp import views
 from webapp.api import api
+from webapp.otlp import otlp
 
 urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),
@@ -12,6 +13,7 @@ urlpatterns = [
     path("healthz", views.health, name="health"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/", api.urls),
+    path("v1/", otlp.urls),
     path("", include("compaction.urls")),
     path("", include("sessions.urls")),
 ]

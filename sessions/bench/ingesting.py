@@ -18,12 +18,12 @@ from sessions.models import Session
 PER_FILE = 20_000  # records of one generated file, about 20 MB
 
 
-def bench(*, megabytes: int, floor: bool = True) -> dict[str, Any]:
+def bench(*, megabytes: int, floor: bool = True, one: bool = False) -> dict[str, Any]:
     """Take in about so many megabytes. Sizes in bytes, times in seconds, speeds a second. CPU time is this process's own, without the
-    database's: it says more than the clock on a machine that is busy with other things. Each file's floor is measured right after it.
+    database's: it says more than the clock on a machine that is busy with other things. Each file's floor is measured right after it. `one`: all of it in one file.
     """
     with a_place() as place:
-        paths = list(_generated(place, megabytes * 1_000_000))
+        paths = list(_generated(place, megabytes * 1_000_000, 1 << 62 if one else PER_FILE))
         size = sum(path.stat().st_size for path in paths)
         for encoding in (ENCODING, OLDER):
             count(["The vocabulary is loaded once in a process, and before it is measured."], encoding=encoding)
@@ -63,13 +63,13 @@ def bench(*, megabytes: int, floor: bool = True) -> dict[str, Any]:
     return found
 
 
-def _generated(place: Place, size: int) -> Iterator[Path]:
+def _generated(place: Place, size: int, records: int = PER_FILE) -> Iterator[Path]:
     seed = 0
     while size > 0:
         seed += 1
         path = place.folder / f"{corpus.session_id(seed)}.jsonl"
         with path.open("wb") as file:
-            for line in corpus.lines(PER_FILE, seed=seed):
+            for line in corpus.lines(records, seed=seed):
                 file.write(line)
                 size -= len(line)
                 if size <= 0:

@@ -105,7 +105,11 @@ def _resource(kind: str, cursor: Cursor, data: bytes, found: Telemetry) -> None:
 
 
 def _exported(data: bytes, start: int, stop: int, *, span: bool) -> Record:
-    raw = _object(data[start:stop])
+    return record_of(_object(data[start:stop]), start, stop, span=span)
+
+
+def record_of(raw: Mapping[str, Any], start: int = 0, stop: int = 0, *, span: bool) -> Record:
+    """A span or a log record as OTLP/JSON writes it."""
     attributes = attributes_of(raw.get("attributes"))
     begin = _nanos(raw.get("startTimeUnixNano") if span else raw.get("timeUnixNano") or raw.get("observedTimeUnixNano"))
     status = raw.get("status")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sessions.bench import ingesting, paging, previewing
+from sessions.bench import appending, ingesting, paging, previewing
 from sessions.management.base import SessionsCommand
 
 
@@ -17,6 +17,11 @@ class Command(SessionsCommand):
         which = parser.add_subparsers(dest="which", required=True, metavar="WHAT")
         ingest = which.add_parser("ingest", help="speed and memory of taking sessions in, beside the floor")
         ingest.add_argument("--mb", type=_count, default=50, metavar="N", help="megabytes to generate (default: 50)")
+        ingest.add_argument("--no-floor", action="store_true", help="ours alone: of a file too large to be held for the floor")
+        ingest.add_argument("--one", action="store_true", help="one file, however large")
+        append = which.add_parser("append", help="work of taking in one appended line, by the size of the session")
+        append.add_argument("--mb", type=_count, nargs="+", default=[1, 25, 300], metavar="N")
+        append.add_argument("--lines", type=_count, default=15, metavar="N")
         pages = which.add_parser("pages", help="server time of a short and a long session's page, side by side")
         pages.add_argument("--small", type=_count, default=500, metavar="ENTRIES")
         pages.add_argument("--large", type=_count, default=50_000, metavar="ENTRIES")
@@ -26,7 +31,7 @@ class Command(SessionsCommand):
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
         compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
         compaction.add_argument("--runs", type=_count, default=3, metavar="N")
-        for one in (ingest, pages, compaction):
+        for one in (ingest, append, pages, compaction):
             one.add_argument(
                 "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON"
             )
@@ -34,7 +39,9 @@ class Command(SessionsCommand):
     def act(self, options: dict[str, Any]) -> Any:
         match options["which"]:
             case "ingest":
-                found = ingesting.bench(megabytes=options["mb"])
+                found = ingesting.bench(megabytes=options["mb"], floor=not options["no_floor"], one=options["one"])
+            case "append":
+                found = appending.bench(megabytes=options["mb"], lines=options["lines"])
             case "pages":
                 found = paging.bench(
                     small=options["small"], large=options["large"], steps=options["steps"], runs=options["runs"]
@@ -51,11 +58,19 @@ class Command(SessionsCommand):
                     f"{value['megabytes_per_second']} MB/s, {value['entries_per_second']:,} entries/s, "
                     f"peak memory {value['peak_memory'] / 1e6:,.0f} MB ({value['memory_before'] / 1e6:,.0f} MB before)"
                 )
-                floor = value["floor"]
+                floor = value.get("floor")
+                if floor is None:
+                    return
                 self.stdout.write(
                     f"floor ({floor['what']}): {floor['seconds']:.2f} s, {floor['megabytes_per_second']} MB/s; "
                     f"ours takes {value['times_the_floor']} times as long, {value['times_the_floor_cpu']} times by CPU"
                 )
+            case "append":
+                for row in value["sizes"]:
+                    self.stdout.write(
+                        f"{row['bytes'] / 1e6:>8,.1f} MB, {row['entries']:>9,} entries: one line more takes {row['seconds'] * 1000:.1f} ms "
+                        f"({row['cpu_seconds'] * 1000:.1f} ms of this process; the longest {row['most_seconds'] * 1000:.1f} ms)"
+                    )
             case "pages":
                 for row in value["pages"]:
                     self.stdout.write(
