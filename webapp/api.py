@@ -25,6 +25,7 @@ for router in (
     "sessions.insight_api.router",
     "sessions.goal_api.router",
     "sessions.reckon_api.router",
+    "sessions.resume_api.router",
     "compaction.api.router",
 ):
     api.add_router("", router)
@@ -61,7 +62,7 @@ def not_understood(request: HttpRequest, error: ValidationError) -> HttpResponse
 # A verb's refusal that is not a conflict with how things stand: a request that means nothing, or a thing that is not there.
 REFUSAL_STATUS = {
     **dict.fromkeys(("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_model", "usage"), 422),
-    **dict.fromkeys(("no_such_rule", "no_such_limit"), 422),
+    **dict.fromkeys(("no_such_rule", "no_such_limit", "no_writer"), 422),
     **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn", "no_such_step", "no_such_file"), 422),
     "broker_unreachable": 503,
     "too_large": 413,
