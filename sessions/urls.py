@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions import chartviews, insight, recordviews, verbs, views, wayin, wayviews
+from sessions import chartviews, insight, recordviews, urls_resume, verbs, views, wayin, wayviews
 
 app_name = "sessions"
 
@@ -56,3 +56,5 @@ urlpatterns = [
     path("s/<str:name>/restore", verbs.restore, name="restore"),
     path("s/<str:name>/pin", verbs.pin, name="pin"),
 ]
+
+urlpatterns += urls_resume.urlpatterns
