@@ -102,7 +102,7 @@ class Hybrid:
             None,
             0,
             source="Gemini CLI's experimental pipeline, 2026: 65,000",
-            auto="65,000, or half of the aim where that is less; of a small aim less still, a tenth at the least",
+            auto="65,000, or half of the aim where that is less; of a small aim less still, an eighth at the least",
         ),
         Param(
             "aim",
@@ -121,7 +121,7 @@ class Hybrid:
             None,
             LEAST_SUMMARY,
             source="this product's own",
-            auto="6,000, or 36 times the square root of the aim where that is less; and what files leave of their share",
+            auto="6,000, or 38 times the square root of the aim where that is less; and what files leave of their share",
         ),
         Param("files", "Files to bring pieces of back", "count", 20, 0, 50, source="this product's own"),
         Param(
@@ -140,7 +140,7 @@ class Hybrid:
             None,
             0,
             source="this product's own",
-            auto="half of the aim, or 8,000 and an eighth of it where that is less",
+            auto="three fifths of the aim beyond its first 1,000, or 8,000 and an eighth of it where that is less",
         ),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
@@ -205,14 +205,14 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
     if budget.threshold:
         aims.append(int(budget.threshold * _OF_WINDOW))
     aim = _or(params.get("aim"), min(aims))
-    file_total = _or(params.get("file_total"), min(aim // 2, 8_000 + aim // 8))
+    file_total = _or(params.get("file_total"), min(max(0, aim - 1_000) * 3 // 5, 8_000 + aim // 8))
     return _Used(
         protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
         free=_or(params.get("free"), min(30_000, aim // 4)),
-        keep=_or(params.get("keep"), min(65_000, aim // 2, max(aim // 10, aim * aim // 128_000))),
+        keep=_or(params.get("keep"), min(65_000, aim // 2, max(aim // 8, aim * aim // 128_000))),
         aim=aim,
         anchor=bool(params.get("anchor", True)),
-        summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, int(36 * aim**0.5)))),
+        summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, int(38 * aim**0.5)))),
         file_count=int(params.get("files", 20)),
         file_each=_or(params.get("file_each"), file_total),
         file_total=file_total,
@@ -300,12 +300,12 @@ class _Parts:
 def _parted(snapshot: Snapshot, used: _Used, loose: frozenset[str], fixed: int) -> _Parts:
     """`fixed`: tokens that stay in any case. What no file can fill is the newest part's. What a person said is to be kept is kept."""
     room = max(0, used.aim - fixed)
-    summary = min(used.summary, max(LEAST_SUMMARY, room * 3 // 4))
+    summary = min(used.summary, max(LEAST_SUMMARY, room * 17 // 20))
     keep = min(used.keep, max(0, room - summary)) if "keep" in loose else used.keep
     files = min(used.file_total, max(0, room - summary - keep)) if used.file_count else 0
     if files:
         files = min(files, known_tokens(snapshot))
-    return _Parts(summary, files if files >= LEAST_FILES else 0, max(keep, room - summary - files))
+    return _Parts(summary, files, max(keep, room - summary - files))
 
 
 def _fold(
@@ -358,11 +358,11 @@ def _fold(
     unused = max(0, parts.tail - tail) if "summary" in loose else 0
     summary = min(parts.summary + unused, max(LEAST_SUMMARY, folded_tokens // 2))
     file_total = min(parts.files, max(0, (folded_tokens - summary) // 2))
-    file_total = file_total if file_total >= LEAST_FILES else 0
     asks: list[Ask] = []
-    if file_total:
-        asks.append(replace(_files_ask(used, left, file_total), spare="file_total" in loose))
-    shared = file_total if "summary" in loose else 0
+    spare = bool(used.file_count) and "file_total" in loose and known_tokens(snapshot) >= LEAST_FILES
+    if file_total >= LEAST_FILES or spare:
+        asks.append(replace(_files_ask(used, left, file_total), spare=spare))
+    shared = file_total if asks and "summary" in loose else 0
     asks.append(SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary, shared=shared))
     facts |= {
         "folded_entries": sum(1 for n in fold if items[n].seq is not None),
@@ -376,7 +376,7 @@ def _fold(
         ),
         "tail_from": next((item.seq for item in items[cut:] if item.seq is not None), None),
         "summary_max": summary,
-        "files_max": file_total,
+        "files_max": file_total if asks else 0,
         "ends_before_a_message": cut < len(items) and is_boundary(items[cut]),
     }
     first, last = min(fold), max(n for n in fold if n < cut)
