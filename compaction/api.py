@@ -10,15 +10,18 @@ from ninja import Query, Router
 from ninja.errors import HttpError
 from ninja.responses import Status
 
-from compaction import queries, runs, tasks
+from compaction import queries, rollingback, runs, tasks
+from compaction.choosing import figures_of
 from compaction.comparing import compare
 from compaction.editing import edit, foresee
 from compaction.handforms import change_of
 from compaction.handwork import Impossible
 from compaction.models import Run
-from compaction.schemas import CompactIn, EditIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
+from compaction.schemas import CompactIn, EditIn, RollbackIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
 from compaction.strategies import strategies
+from sessions.answers import moved_row
 from sessions.http import session_of
+from sessions.models_goals import GoalMark
 
 router = Router(tags=["compaction"])
 
@@ -37,7 +40,8 @@ def list_strategies(request: HttpRequest) -> list[StrategyOut]:
 )
 def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: CompactIn) -> Status[Any]:
     found = session_of(request, session)
-    choice = wanted.dict(exclude={"preview", "expected_hash", "plan_digest"})
+    choice = wanted.dict(exclude={"preset", "preview", "expected_hash", "plan_digest"})
+    choice["params"] = figures_of(wanted.strategy, wanted.preset, wanted.params)
     if wanted.preview:
         return Status(200, plan_json(runs.preview_run(found, **choice)))
     _operators_only(request)
@@ -75,6 +79,29 @@ def edit_context(request: HttpRequest, session: str, wanted: EditIn) -> dict[str
     seen = foresee(found, change)
     moved = edit(found.pk, change, expected_hash=wanted.expected_hash or seen.base.content_hash, by=request.user)
     return {**seen.to_json(), "version": moved.now.n}
+
+
+@router.post(
+    "/sessions/{session}/rollback",
+    response=dict[str, Any],
+    summary="Hide everything after a turn, a step, an entry or the start of a goal (or, with `preview`, say what goes)",
+)
+def roll_back(request: HttpRequest, session: str, wanted: RollbackIn) -> dict[str, Any]:
+    found = session_of(request, session)
+    to = {name: value for name in rollingback.POINTS if (value := getattr(wanted, name)) is not None}
+    if wanted.preview:
+        return rollingback.foresee(found, reason=wanted.reason, **to).to_json()
+    _operators_only(request)
+    moved = rollingback.go_back(
+        found.pk,
+        reason=wanted.reason,
+        abandon=wanted.abandon,
+        notice=wanted.notice,
+        through=GoalMark.Through.API,
+        by=request.user,
+        **to,
+    )
+    return moved_row(moved)
 
 
 @router.get("/runs", response=RunsOut, summary="Runs of the workspace, newest first")

@@ -19,6 +19,7 @@ class CompactIn(Schema):
     """What to do to a session's context. With `preview` the plan comes back and nothing is written."""
 
     strategy: str = RECOMMENDED
+    preset: str = Field("", description="one of the strategy's presets; `params` go over its figures")
     params: dict[str, Any] = Field(
         default_factory=dict, description="settable ones are in GET /strategies; the others keep their defaults"
     )
@@ -58,6 +59,19 @@ class EditIn(Schema):
     expected_hash: str | None = Field(
         None, description="of the base that was looked at: refused as stale where it moved"
     )
+
+
+class RollbackIn(Schema):
+    """One of the four points; what stands behind it is hidden, not deleted."""
+
+    to_turn: int | None = Field(None, description="its end")
+    to_step: int | None = Field(None, description="its end, results included")
+    to_entry: int | None = None
+    to_goal: str | None = Field(None, description="its start")
+    reason: str = ""
+    abandon: bool = Field(False, description="give up the goal that was worked on, for that reason")
+    notice: bool = Field(False, description="tell the agent what was tried and why it was taken back")
+    preview: bool = Field(False, description="only say what goes")
 
 
 class LogLine(Schema):

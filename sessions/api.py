@@ -30,7 +30,6 @@ from sessions.schemas import (
     HeadIn,
     MovedOut,
     ReceivedOut,
-    RollbackIn,
     SessionsOut,
     SessionWhole,
     SourceOut,
@@ -143,17 +142,6 @@ def redo(request: HttpRequest, session: str) -> Any:
 @router.post("/sessions/{session}/head", response=MovedOut, summary="Make another version the head")
 def move_head(request: HttpRequest, session: str, wanted: HeadIn) -> Any:
     return _moved(request, session, lambda found: versions.move_head(found.pk, wanted.version, by=request.user))
-
-
-@router.post("/sessions/{session}/rollback", response=MovedOut, summary="Hide everything after a turn or an entry")
-def roll_back(request: HttpRequest, session: str, wanted: RollbackIn) -> Any:
-    return _moved(
-        request,
-        session,
-        lambda found: versions.roll_back(
-            found.pk, to_turn=wanted.to_turn, to_entry=wanted.to_entry, reason=wanted.reason, by=request.user
-        ),
-    )
 
 
 @router.api_operation(

@@ -322,14 +322,6 @@ class ContextOut(Schema):
     items: list[ItemOut]
 
 
-class RollbackIn(Schema):
-    """Either a turn or an entry; what stands behind it is hidden, not deleted."""
-
-    to_turn: int | None = None
-    to_entry: int | None = None
-    reason: str = ""
-
-
 class HeadIn(Schema):
     version: int
 

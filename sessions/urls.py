@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions import chartviews, insight, recordviews, urls_resume, verbs, views, wayin, wayviews
+from sessions import chartviews, goalviews, insight, recordviews, urls_resume, verbs, views, wayin, wayviews
 
 app_name = "sessions"
 
@@ -41,6 +41,10 @@ urlpatterns = [
     path("s/<str:name>/chart", chartviews.chart, name="chart"),
     path("s/<str:name>/chart.svg", chartviews.chart_svg, name="chart-svg"),
     path("s/<str:name>/goals", views.goals, name="goals"),
+    path("s/<str:name>/goals/since", goalviews.since, name="goals-since"),
+    path("s/<str:name>/goals/mark", goalviews.mark, name="goals-mark"),
+    path("s/<str:name>/goal/<str:path>", goalviews.goal, name="goal"),
+    path("s/<str:name>/goal/<str:path>/cause", goalviews.cause, name="goal-cause"),
     path("s/<str:name>/versions", views.versions, name="versions"),
     path("s/<str:name>/fills", insight.fills, name="fills"),
     path("s/<str:name>/memory", insight.memory, name="memory"),
@@ -52,7 +56,6 @@ urlpatterns = [
     path("s/<str:name>/undo", verbs.undo, name="undo"),
     path("s/<str:name>/redo", verbs.redo, name="redo"),
     path("s/<str:name>/head", verbs.head, name="head"),
-    path("s/<str:name>/rollback", verbs.rollback, name="rollback"),
     path("s/<str:name>/restore", verbs.restore, name="restore"),
     path("s/<str:name>/pin", verbs.pin, name="pin"),
 ]

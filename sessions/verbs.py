@@ -1,4 +1,4 @@
-"""The pages' verbs: undo, redo, make head, roll back, restore, pin. Each checks the base version it was asked on, acts, and says what it did."""
+"""The pages' verbs: undo, redo, make head, restore, pin. Each checks the base version it was asked on, acts, and says what it did."""
 
 from __future__ import annotations
 
@@ -96,29 +96,6 @@ def head(request: HttpRequest, name: str) -> HttpResponse:
         session,
         lambda: versions.move_head(session.pk, int(wanted) if wanted.isdigit() else -1, by=request.user),
         lambda moved: _("The head is v%(now)s.") % {"now": moved.now.n},
-    )
-
-
-@require_POST
-@operators_only
-def rollback(request: HttpRequest, name: str) -> HttpResponse:
-    """Hide everything after an entry or a turn."""
-    session = session_of(request, name)
-    entry, turn = request.POST.get("entry", ""), request.POST.get("turn", "")
-    return _asked(
-        request,
-        session,
-        lambda: versions.roll_back(
-            session.pk,
-            to_entry=int(entry) if entry.isdigit() else None,
-            to_turn=int(turn) if turn.isdigit() else None,
-            reason=request.POST.get("reason", "")[:500],
-            by=request.user,
-        ),
-        lambda moved: (
-            _("Rolled back: v%(now)s is the head. Undo brings v%(was)s back.")
-            % {"now": moved.now.n, "was": moved.was.n}
-        ),
     )
 
 

@@ -232,7 +232,7 @@
     dialog.querySelectorAll("template").forEach((held) => held.replaceWith(held.content));
     if (name === "rollback") {
       const seq = (from.dataset && from.dataset.entry) || (chosen() && chosen().dataset.seq);
-      if (seq !== undefined && seq !== null) dialog.querySelector("[name=entry]").value = seq;
+      if (seq !== undefined && seq !== null) dialog.querySelector("[name=to]").value = "e" + seq;
     }
     if (name === "restore") {
       dialog.querySelector("[name=version]").value = from.dataset.version;

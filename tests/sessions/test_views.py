@@ -497,7 +497,7 @@ def test_a_page_that_stood_on_another_version_is_refused(quill: Client, session:
 
 
 def test_roll_back_hides_what_came_after(quill: Client, session: Session) -> None:
-    answer = quill.post(reverse("sessions:rollback", args=[session.pk]), {"base": 1, "entry": 188}, follow=True)
+    answer = quill.post(reverse("compaction:rollback", args=[session.pk]), {"base": 1, "to": "e188"}, follow=True)
 
     text = answer.content.decode()
     session.refresh_from_db()
@@ -505,12 +505,12 @@ def test_roll_back_hides_what_came_after(quill: Client, session: Session) -> Non
     assert session.head.hidden.spans == ((0, 100), (189, 300))
     assert "Rolled back: v2 is the head" in text
     assert "nothing_to_roll_back" not in text
-    refused = quill.post(reverse("sessions:rollback", args=[session.pk]), {"base": 2, "entry": 4000})
+    refused = quill.post(reverse("compaction:rollback", args=[session.pk]), {"base": 2, "to": "e4000"})
     assert refused.status_code == 409
 
 
 def test_restore_brings_back_what_one_version_took(quill: Client, session: Session) -> None:
-    quill.post(reverse("sessions:rollback", args=[session.pk]), {"base": 1, "entry": 188})
+    quill.post(reverse("compaction:rollback", args=[session.pk]), {"base": 1, "to": "e188"})
 
     quill.post(reverse("sessions:restore", args=[session.pk]), {"base": 2, "version": 1})
 
