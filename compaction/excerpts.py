@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import exp, log1p
 
 from compaction.files import forbidden, inserted_text, joined, numbered_lines, relative
+from compaction.masks import calls_of
 from compaction.plan import Count, FilesAnswer, FilesAsk, FileState, Snapshot
 from compaction.reconstruct import History, Known, histories, replay
 from compaction.summary.events import Voice
@@ -20,15 +21,23 @@ from compaction.summary.facts import DEFINES
 from compaction.summary.items import path_term, terms
 from compaction.summary.survey import Survey
 
-# Fitted by logistic regression on the pieces of the files known at each cut of recorded sessions; see docs/retention.md.
-INTERCEPT = -1.31
-CHANGED = -1.56  # the session changed the file already
-NAMED = 1.01  # a person named it
-LOG_SIZE = -0.41  # of its tokens
-NEED = 1.25  # the largest worth of a name in the piece
-LOG_TALKED = 0.97  # names in it that the last TALK messages said too
-PROSE = -1.14  # documentation, not code
-LOG_AGE = -0.16  # answers of the model since the file was last named
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What makes a piece of a file likely to be worked on next: a logistic rule."""
+
+    intercept: float
+    changed: float  # the session changed the file already
+    named: float  # a person named it
+    log_size: float  # of its tokens
+    prose: float  # documentation, not code
+    log_age: float  # answers of the model since the file was last named
+    need: float  # the largest worth of a name in the piece
+    log_talked: float  # names in it that the last TALK messages said too
+
+
+FITTED = Weights(-1.31, -1.56, 1.01, -0.41, -1.14, -0.16, 1.25, 0.97)
+"""Fitted on recorded sessions by `compaction.measure.pieces.fit`; docs/retention.md says on which, and what held-out sessions gave."""
 
 TALK = 6
 FILES = 60  # most recently used files that are looked into
@@ -66,9 +75,7 @@ def answer_pieces(ask: FilesAsk, snapshot: Snapshot, survey: Survey, count: Coun
     word are not repeated. `survey`: of the snapshot's items.
     """
     files, left_out = _known(snapshot)
-    pieces: list[Piece] | None = snapshot.memo.get("pieces")
-    if pieces is None:
-        pieces = snapshot.memo["pieces"] = list(_pieces(files, survey, count))
+    pieces = _pieces(snapshot, survey, count)
     wanted = {
         n
         for n, file in enumerate(files)
@@ -99,7 +106,8 @@ def _known(snapshot: Snapshot) -> tuple[list[_File], tuple[tuple[str, str], ...]
         files: list[_File] = []
         left_out: list[tuple[str, str]] = []
         characters = 0
-        for history in histories(snapshot.log() or snapshot.items, snapshot.cwd)[:FILES]:
+        log = snapshot.log() or snapshot.items
+        for history in histories(log, snapshot.cwd, understood=calls_of(snapshot))[:FILES]:
             reason = forbidden(history.path, snapshot.cwd)
             if reason is not None:
                 left_out.append((history.path, reason))
@@ -130,28 +138,58 @@ def spans_of(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield start, len(lines)
 
 
-def _pieces(files: Sequence[_File], survey: Survey, count: Count) -> Iterator[Piece]:
+def features_of(snapshot: Snapshot, survey: Survey, count: Count) -> list[tuple[str, tuple[float, ...]]]:
+    """Each piece of the files that may be given back, as its text and its features, in the order of `Weights`."""
+    files, _ = _known(snapshot)
+    return [("\n".join(files[n].lines[first:last]), found) for n, first, last, _, found in _found(files, survey, count)]
+
+
+def _pieces(snapshot: Snapshot, survey: Survey, count: Count) -> list[Piece]:
+    """Every piece with its p; found once per snapshot."""
+    known: list[Piece] | None = snapshot.memo.get("pieces")
+    if known is None:
+        weights: Weights = snapshot.memo.get("piece weights", FITTED)
+        factors = (
+            weights.changed,
+            weights.named,
+            weights.log_size,
+            weights.prose,
+            weights.log_age,
+            weights.need,
+            weights.log_talked,
+        )
+        known = []
+        for n, first, last, tokens, found in _found(_known(snapshot)[0], survey, count):
+            score = weights.intercept + sum(factor * value for factor, value in zip(factors, found, strict=True))
+            known.append(Piece(n, first, last, 1 / (1 + exp(-score)), tokens))
+        snapshot.memo["pieces"] = known
+    return known
+
+
+def _found(
+    files: Sequence[_File], survey: Survey, count: Count
+) -> Iterator[tuple[int, int, int, int, tuple[float, ...]]]:
+    """Of each piece: its file, first and last line, tokens, features."""
     needs = survey.needs
+    now = survey.events[-1].step if survey.events else 0
     talk = [event for event in survey.events if event.voice in (Voice.USER, Voice.ASSISTANT)][-TALK:]
     talked: set[str] = set().union(*(terms(event.text) for event in talk))
     for n, file in enumerate(files):
-        history, lines = file.history, file.lines
-        bounds = list(spans_of(lines))
-        texts = ["\n".join(lines[first:last]) for first, last in bounds]
-        use = needs.uses.get(path_term(history.path) or "")
-        base = INTERCEPT + LOG_SIZE * log1p(sum(map(len, texts)) / 4)
-        if any(op.verb in ("write", "edit", "patch") for op in history.ops):
-            base += CHANGED
-        if use is not None and use.user_step >= 0:
-            base += NAMED
-        now = survey.events[-1].step if survey.events else 0
-        base += LOG_AGE * log1p(max(0, now - (0 if use is None else use.last_step)))
-        if history.path.rpartition(".")[2].lower() in _PROSE:
-            base += PROSE
+        bounds = list(spans_of(file.lines))
+        texts = ["\n".join(file.lines[first:last]) for first, last in bounds]
+        path = file.history.path
+        use = needs.uses.get(path_term(path) or "")
+        whole = (
+            float(any(op.verb in ("write", "edit", "patch") for op in file.history.ops)),
+            float(use is not None and use.user_step >= 0),
+            log1p(sum(map(len, texts)) / 4),
+            float(path.rpartition(".")[2].lower() in _PROSE),
+            log1p(max(0, now - (0 if use is None else use.last_step))),
+        )
         for (first, last), text, tokens in zip(bounds, texts, count(texts), strict=True):
-            found = terms(text)
-            score = base + NEED * max(map(needs.value, found), default=0.0) + LOG_TALKED * log1p(len(found & talked))
-            yield Piece(n, first, last, 1 / (1 + exp(-score)), tokens)
+            names = terms(text)
+            need = max(map(needs.value, names), default=0.0)
+            yield n, first, last, tokens, (*whole, need, log1p(len(names & talked)))
 
 
 def _chosen(pieces: Sequence[Piece], ask: FilesAsk) -> list[Piece]:

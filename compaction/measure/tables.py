@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from statistics import fmean
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import StatisticsError, correlation, fmean
 from typing import Any
 
 from compaction.measure.scoring import Score
 
 DRAWS = 1_000
+DECIDING = ("supported", "edits", "static")
+GAMING = "bag-of-names"
 SEED = 20_260
 
 MEASURES: dict[str, Callable[[Score], float | None]] = {
@@ -62,6 +64,65 @@ def differences(scores: Sequence[Score], ours: str, measure: str) -> list[dict[s
     return [
         {"budget": budget, "method": method, **interval(by_session(rows))} for (budget, method), rows in groups.items()
     ]
+
+
+def prediction(scores: Sequence[Score]) -> dict[str, float | None]:
+    """How far the predicted share of future use was off the real one, over all strategies and budgets (names counted as the prediction counts
+    them, support aside): mean error, bias and correlation.
+    """
+    pairs = [
+        (s.predicted, s.recall)
+        for s in scores
+        if s.predicted is not None and s.recall is not None and s.method != GAMING
+    ]
+    if len(pairs) < 2:
+        return {"cases": len(pairs), "error": None, "bias": None, "correlation": None}
+    try:
+        together = correlation([p for p, _ in pairs], [r for _, r in pairs])
+    except StatisticsError:  # all the same
+        together = None
+    return {
+        "cases": len(pairs),
+        "error": round(fmean(abs(p - r) for p, r in pairs), 4),
+        "bias": round(fmean(p - r for p, r in pairs), 4),
+        "correlation": None if together is None else round(together, 4),
+    }
+
+
+def told(found: Mapping[str, Any]) -> Iterator[str]:
+    """The tables as lines of text."""
+    yield (
+        f"{found['cases']} cuts of {found['sessions']} sessions ({found['files']} files), {found['seconds']:.0f} s. Means over sessions; "
+        "in brackets 95 % intervals by drawing sessions again."
+    )
+    for budget in dict.fromkeys(row["budget"] for row in found["rows"]):
+        yield ""
+        yield (
+            f"{budget:,} tokens".ljust(18)
+            + "".join(f"{name:>22}" for name in _TITLES)
+            + f"{'tokens':>8}{'ms':>7}{'cut':>6}"
+        )
+        for row in found["rows"]:
+            if row["budget"] == budget:
+                cells = "".join(f"{_cell(row[name]):>22}" for name in DECIDING)
+                said = f"{row['tokens']:>8,}{row['milliseconds']:>7.0f}{row['trimmed']:>6.0%}"
+                yield f"{row['method']:<18}{cells}{said}"
+    off = found["prediction"]
+    if off["error"] is not None:
+        yield ""
+        yield (
+            f"Predicted against real future use, {off['cases']:,} contexts: mean error {off['error']:.3f}, bias {off['bias']:+.3f}, "
+            f"correlation {off['correlation'] or 0:.2f}"
+        )
+
+
+_TITLES = ("supported future use", "edits word for word", "static recall")
+
+
+def _cell(value: Mapping[str, float | None]) -> str:
+    if value["mean"] is None:
+        return "–"
+    return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]"
 
 
 def by_session(values: Iterable[tuple[str, float | None]]) -> list[float]:

@@ -31,10 +31,14 @@ class Command(SessionsCommand):
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
         compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
         compaction.add_argument("--runs", type=_count, default=3, metavar="N")
-        for one in (ingest, append, pages, compaction):
+        for one in (ingest, append, pages, compaction, *self.more(which)):
             one.add_argument(
                 "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON"
             )
+
+    def more(self, which: Any) -> tuple[argparse.ArgumentParser, ...]:
+        """Measures of the rooms above, which this one knows nothing of, added to `which`."""
+        return ()
 
     def act(self, options: dict[str, Any]) -> Any:
         match options["which"]:
