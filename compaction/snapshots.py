@@ -16,6 +16,7 @@ from sessions import models
 from sessions.contexts import Item
 from sessions.entries import GoalStatus
 from sessions.gauge import window_of
+from sessions.goalmarks import note_of, standing
 from sessions.goals import Goal
 from sessions.models import Session, Version
 from sessions.projection import context_items, log_items, measure
@@ -99,9 +100,9 @@ def goal_of(row: models.Goal) -> Goal:
     return Goal(
         row.path,
         row.text,
-        GoalStatus(row.status),
+        GoalStatus(standing(row)),
         parent=row.parent,
-        note=row.note,
+        note=note_of(row),
         first_seq=row.first_seq,
         last_seq=row.last_seq,
         inferred=row.inferred,

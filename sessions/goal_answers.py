@@ -51,13 +51,14 @@ def tree_of(session: Session) -> Row:
     }
 
 
-def current_of(session: Session, goals: Iterable[Goal] | None = None) -> str | None:
-    """The goal in progress: the one put in focus here last, if it still is; else the agent's."""
+def current_of(session: Session, goals: Iterable[Goal] | None = None, *, inferred: bool = True) -> str | None:
+    """The goal in progress: the one put in focus here last, if it still is; else the agent's. `inferred`: a request counts too."""
     active = [
         goal
         for goal in (goals if goals is not None else session.goals.order_by("position"))
         if standing(goal) == "in_progress"
     ]
+    active = [goal for goal in active if inferred or not goal.inferred]
     marked = [goal for goal in active if goal.marked]
     above = {goal.parent for goal in active}
     leaves = [goal for goal in active if goal.path not in above]

@@ -37,7 +37,7 @@ def get_tree(request: HttpRequest, session: str) -> Any:
     return tree_of(_session(request, session))
 
 
-@router.post("/sessions/{session}/goals", response={201: MarkedOut}, summary="Add a goal, over what the agent says")
+@router.post("/sessions/{session}/goal-tree", response={201: MarkedOut}, summary="Add a goal, over what the agent says")
 def add_goal(request: HttpRequest, session: str, wanted: GoalIn) -> Any:
     return _marked(
         request,
@@ -66,14 +66,18 @@ def add_exploration(request: HttpRequest, session: str, wanted: ExploreIn) -> An
     )
 
 
-@router.post("/sessions/{session}/goals/{path}/focus", response=MarkedOut, summary="Say what is worked on from here")
+@router.post(
+    "/sessions/{session}/goal-tree/{path}/focus", response=MarkedOut, summary="Say what is worked on from here"
+)
 def focus_goal(request: HttpRequest, session: str, path: str) -> Any:
     return _marked(
         request, session, lambda found: goalmarks.focus(found.pk, path=path, by=request.user, through=_through())
     )
 
 
-@router.post("/sessions/{session}/goals/{path}/done", response=MarkedOut, summary="Close a goal with what came of it")
+@router.post(
+    "/sessions/{session}/goal-tree/{path}/done", response=MarkedOut, summary="Close a goal with what came of it"
+)
 def complete_goal(request: HttpRequest, session: str, path: str, said: SummaryIn) -> Any:
     return _marked(
         request,
@@ -84,7 +88,9 @@ def complete_goal(request: HttpRequest, session: str, path: str, said: SummaryIn
     )
 
 
-@router.post("/sessions/{session}/goals/{path}/abandon", response=MarkedOut, summary="Give a goal up, with the reason")
+@router.post(
+    "/sessions/{session}/goal-tree/{path}/abandon", response=MarkedOut, summary="Give a goal up, with the reason"
+)
 def abandon_goal(request: HttpRequest, session: str, path: str, said: ReasonIn) -> Any:
     return _marked(
         request,
@@ -93,7 +99,9 @@ def abandon_goal(request: HttpRequest, session: str, path: str, said: ReasonIn) 
     )
 
 
-@router.post("/sessions/{session}/goals/{path}/reopen", response=MarkedOut, summary="Take back that a goal was closed")
+@router.post(
+    "/sessions/{session}/goal-tree/{path}/reopen", response=MarkedOut, summary="Take back that a goal was closed"
+)
 def reopen_goal(request: HttpRequest, session: str, path: str) -> Any:
     return _marked(
         request, session, lambda found: goalmarks.reopen(found.pk, path=path, by=request.user, through=_through())

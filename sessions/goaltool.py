@@ -44,7 +44,7 @@ def work(
     if done is not None and abandon is not None:
         raise Refused("usage", "A goal is either done or abandoned: say one of the two.")
     if done is not None or abandon is not None:
-        closed = path or current_of(session)
+        closed = path or current_of(session, inferred=False)
         if closed is None:
             raise Refused("no_current_goal", "No goal is in progress: say which with `path`.")
         if done is not None:
@@ -54,7 +54,7 @@ def work(
     if reopen is not None:
         goalmarks.reopen(session.pk, path=reopen, through=_TOOL)
     if add is not None:
-        begins = focus is None and current_of(session) is None
+        begins = focus is None and current_of(session, inferred=False) is None
         goalmarks.add(session.pk, text=add, under=under, focus=begins, through=_TOOL)
     if focus is not None:
         goalmarks.focus(session.pk, path=focus, through=_TOOL)
@@ -74,7 +74,7 @@ def tree_text(session: Session) -> str:
     goals = list(session.goals.order_by("position"))
     if not goals:
         return "No goals yet."
-    now = current_of(session, goals)
+    now = current_of(session, goals, inferred=False)
     told = [
         goal
         for n, goal in enumerate(goals)

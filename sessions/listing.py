@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from sessions.charts import sample
@@ -135,7 +136,8 @@ def listed(sessions: Sequence[Session]) -> list[Listed]:
 def _goals(rows: Mapping[Any, Listed]) -> None:
     counted = (
         Goal.objects.filter(session__in=list(rows))
-        .values_list("session_id", "status", "inferred")
+        .annotate(stands=Coalesce("marked", "status"))
+        .values_list("session_id", "stands", "inferred")
         .annotate(n=Count("path"))
     )
     for session, status, inferred, n in counted:

@@ -10,6 +10,7 @@ from sessions.costs import cost_of_step
 from sessions.entryline import line_of
 from sessions.gauge import gauge
 from sessions.ghosts import band_of
+from sessions.goalshown import revision_of, shown_as_they_stand
 from sessions.http import Request, may_operate
 from sessions.limits import overrides_of
 from sessions.lines import parts_of, with_parts
@@ -72,6 +73,7 @@ def goals(session: Session, *, after: str | None = None, before: str | None = No
     """A window of the goal tree, with its bars on the scale of the session's largest goal."""
     found = queries.goals_of(session, after=after, before=before)
     largest = found.largest or 1
+    shown_as_they_stand(session, found.rows)
     return {
         "goals": found.rows,
         "goal_rows": [(goal, goal.path.count(".") + 1, round(goal.tokens * 100 / largest, 1)) for goal in found.rows],
@@ -79,6 +81,8 @@ def goals(session: Session, *, after: str | None = None, before: str | None = No
         "goals_inferred": bool(found.rows) and found.rows[0].inferred,
         "goals_earlier": found.earlier,
         "goals_later": found.later,
+        "goals_rev": revision_of(session),
+        "goals_whole": after is None and before is None,
     }
 
 

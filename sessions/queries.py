@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection, models
 from django.db.models import Case, Count, F, Func, Max, Q, Sum, Value, When
+from django.db.models.functions import Coalesce
 
 from sessions.fields import to_multirange
 from sessions.ghosts import Band, Maker, Stretch, bands, stretch_after
@@ -24,7 +25,7 @@ RECORDS = 240  # records looked through for one window: records that are not sen
 SHOWN = 80  # entries of one window
 FIGURED = 2_000  # entries of the turns of a window up to which their steps and tokens are summed
 GOALS = 24  # goals of one page
-STATUSES = ("completed", "in_progress", "abandoned", "pending")
+STATUSES = ("completed", "in_progress", "abandoned", "dropped", "pending")
 NEAR = 400  # entries after a call among which its result is looked for
 
 _LINE = (
@@ -251,15 +252,15 @@ class GoalWindow:
 
 def goals_of(session: Session, *, after: str | None = None, before: str | None = None) -> GoalWindow:
     """A window of the goal tree: behind or before a position, else around the goal in progress (of several, the last)."""
-    tree = session.goals.order_by("position")
-    summed = tree.order_by().values("status").annotate(n=Count("path"), most=Max("tokens"))
-    counts = {row["status"]: (row["n"], row["most"]) for row in summed}
+    tree: Any = session.goals.annotate(stands=Coalesce("marked", "status")).order_by("position")
+    summed = tree.order_by().values("stands").annotate(n=Count("path"), most=Max("tokens"))
+    counts = {row["stands"]: (row["n"], row["most"]) for row in summed}
     if after is not None:
         rows = list(tree.filter(position__gt=after)[:GOALS])
     elif before is not None:
         rows = list(tree.filter(position__lt=before).reverse()[:GOALS])[::-1]
     else:
-        now = tree.filter(status="in_progress").values_list("position", flat=True).last()
+        now = tree.filter(stands="in_progress").values_list("position", flat=True).last()
         led = [] if now is None else list(tree.filter(position__lte=now).reverse()[: GOALS * 3 // 4])[::-1]
         behind = tree.filter(position__gt=now) if now is not None else tree
         rows = led + list(behind[: GOALS - len(led)])

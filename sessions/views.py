@@ -205,7 +205,7 @@ def steps(request: HttpRequest, name: str) -> HttpResponse:
 def goals(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
     window = panels.goals(found, after=request.GET.get("after"), before=request.GET.get("before"))
-    context = {"session": found, **window, "tab": "goals"}
+    context = {"session": found, **window, "tab": "goals", "may_operate": may_operate(cast("Request", request))}
     return page_or_partial(cast("Request", request), "sessions/goals.html", "goals", context)
 
 
