@@ -41,6 +41,28 @@ class Choice:
         return f"{self.strategy.id}:{self.strategy.version}"
 
 
+def figures_of(strategy: str, preset: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a preset of `strategy`, those of `params` over them. Refused (no_such_strategy, bad_param) where there is no such preset.
+
+    "" is no preset: then the figures are those of `params` alone.
+    """
+    if not preset:
+        return dict(params)
+    presets = _strategy(strategy).presets
+    if preset not in presets:
+        known = ", ".join(presets) or "none"
+        raise Refused("bad_param", f"{strategy}: there is no preset {preset!r}; there are: {known}.")
+    return {**presets[preset], **params}
+
+
+def _strategy(name: str) -> Strategy:
+    try:
+        return by_id(name)
+    except KeyError:
+        known = ", ".join(strategies())
+        raise Refused("no_such_strategy", f"There is no strategy {name!r}; there are: {known}.") from None
+
+
 def choose(
     *,
     strategy: str,
@@ -58,11 +80,7 @@ def choose(
 
     Words are taken as the database can hold them, so that the preview shows what the run will do.
     """
-    try:
-        found = by_id(strategy)
-    except KeyError:
-        known = ", ".join(strategies())
-        raise Refused("no_such_strategy", f"There is no strategy {strategy!r}; there are: {known}.") from None
+    found = _strategy(strategy)
     try:
         values = settled(found.params, params or {})
     except BadParam as error:

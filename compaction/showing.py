@@ -173,11 +173,18 @@ def params_for(choosing: Choosing, used: Mapping[str, Any]) -> list[dict[str, An
             "text": one.text,
             "on": one.on,
             "error": one.error,
-            "blank": number(used[one.param.name]) if used.get(one.param.name) is not None else _("auto"),
+            "blank": _figure(used.get(one.param.name)),
             "source": "; ".join(part for part in (one.param.source, one.param.auto) if part),
         }
         for one in choosing.fields
     ]
+
+
+def _figure(value: Any) -> str:
+    """What a plan used for a parameter that was left open."""
+    if value is None or isinstance(value, str):
+        return value or _("auto")
+    return number(value)
 
 
 def session_href(session: Session) -> str:

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 
 from compaction import accounts, queries, runs, tasks
 from compaction.accounts import dollars
+from compaction.choosing import figures_of
 from compaction.models import Run
 from compaction.plan import SummaryAnswer
 from compaction.runs import Previewed
@@ -44,6 +45,12 @@ class Command(SessionCommand):
         stands = "where the model writes none, take the extractive summary"
         add("--or-extractive", action="store_true", dest="extractive_allowed", help=stands)
         add(
+            "--preset",
+            default="",
+            metavar="NAME",
+            help="figures of one of the strategy's presets; --set goes over them",
+        )
+        add(
             "--set", action="append", default=[], metavar="KEY=VALUE", dest="params", help="set a parameter; repeatable"
         )
         add("--instructions", default="", metavar="TEXT", help="wishes for the summary")
@@ -58,7 +65,6 @@ class Command(SessionCommand):
         session = self.session(options)
         choice = {
             "strategy": options["strategy"],
-            "params": parameters(options["params"]),
             "summariser": options["summariser"],
             "instructions": options["instructions"],
             "pins": options["pins"],
@@ -69,6 +75,7 @@ class Command(SessionCommand):
         }
         as_json = options["as_json"]
         try:
+            choice["params"] = figures_of(options["strategy"], options["preset"], parameters(options["params"]))
             if options["preview"]:
                 self._preview(runs.preview_run(session, **choice), as_json=as_json)
             else:
