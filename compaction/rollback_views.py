@@ -40,8 +40,8 @@ def rollback_page(request: HttpRequest, name: str) -> HttpResponse:
         base = data.get("base", "")
         current = session.current
         if base.isdigit() and current is not None and int(base) != current.n:
-            said = _("This page stood on v%(base)s; the head is v%(now)s by now. Nothing was changed.")
-            raise Refused("head_moved", said % {"base": base, "now": current.n})
+            moved_on = _("This page stood on v%(base)s; the head is v%(now)s by now. Nothing was changed.")
+            raise Refused("head_moved", moved_on % {"base": base, "now": current.n})
         moved = go_back(
             session.pk,
             reason=data.get("reason", "")[:LONGEST_REASON],
