@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from kombu.exceptions import OperationalError as BrokerError
 
-from compaction import progress, runs
+from compaction import progress, rules, runs
 from compaction.models import Run
 from sessions.versions import Refused
 
@@ -48,6 +48,29 @@ def start(run: Run) -> None:
     Where the broker cannot be reached the run ends as failed, and Refused (broker_unreachable) says so.
     """
     transaction.on_commit(partial(_send_first, run.pk))
+
+
+@shared_task(name="compaction.look")  # type: ignore[untyped-decorator]  # as above
+def look(rule_id: int, session_id: str) -> None:
+    """Have a rule look at a session, and send the run it calls for. May be delivered twice: the second finds the first one's run."""
+    wanted = rules.look(rule_id, UUID(session_id))
+    if wanted is None:
+        return
+    try:
+        run = submit(UUID(session_id), **wanted)
+    except Refused as refusal:
+        rules.noted(wanted["rule"], UUID(session_id), rules.REFUSED, str(refusal))
+        return
+    rules.noted(wanted["rule"], UUID(session_id), rules.STARTED, run=run)
+
+
+def look_about() -> None:
+    """Send rules to the sessions that have grown. Costs one small query where there is no rule."""
+    for rule_id, session_id in rules.due():
+        try:
+            look.delay(rule_id, str(session_id))
+        except UNREACHABLE as error:
+            logger.warning("rule %s: cannot look yet: %s", rule_id, type(error).__name__)
 
 
 def sweep() -> None:
@@ -85,8 +108,9 @@ def _watch_over_runs(sender: Any, **kwargs: Any) -> None:
 def _sweep_quietly() -> None:
     try:
         sweep()
+        look_about()
     except Exception:  # the worker goes on; the next look may find the database back
-        logger.warning("cannot look after stale runs", exc_info=True)
+        logger.warning("cannot look after runs and rules", exc_info=True)
     finally:
         # A child forked later must not inherit an open connection.
         connections.close_all()

@@ -14,8 +14,8 @@ import pytest
 
 from compaction import runs
 from compaction.accounts import of
+from compaction.models import Run
 from sessions.models import Session
-from sessions.store import edits_of
 from tests.compaction.stage import a_workspace, head_of, taken_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.small_model]
@@ -42,55 +42,42 @@ def address() -> Iterator[str]:
     del server
 
 
-@pytest.mark.parametrize("extractive_allowed", [False, True])
-def test_a_real_model_is_asked_and_what_it_says_is_judged(
-    address: str, settings: Any, tmp_path: Path, *, extractive_allowed: bool
-) -> None:
+@pytest.fixture
+def session(address: str, settings: Any, tmp_path: Path) -> Session:
+    from sessions.limits import put
+
     settings.LLM_MODELS = ["compatible:smollm2"]
     settings.LLM_KEYS, settings.LLM_URLS = {"compatible": None}, {"compatible": address}
     settings.LLM_TIMEOUT, settings.LLM_RETRIES, settings.LLM_FALLBACK = 400, 0, None
-    session = taken_in(a_workspace(), tmp_path, entries=120)
-    from sessions.limits import put
+    found = taken_in(a_workspace(), tmp_path, entries=60)
+    put(found.workspace, "smollm2", {"context": 4096}, source="the test")
+    return found
 
-    put(session.workspace, "smollm2", {"context": 4096}, source="the test")
-    before = head_of(session)
-    run = runs.request(
-        session.pk,
-        strategy="hybrid",
-        params={"free": 1_000_000, "aim": 3_000, "keep": 1_500, "summary": 500},
-        summariser="llm",
-        extractive_allowed=extractive_allowed,
-    )
+
+def carried_out(session: Session, **choice: Any) -> Run:
+    run = runs.request(session.pk, summariser="llm", **choice)
     runs.execute(run.pk)
     run.refresh_from_db()
-    print(run.state, run.status, run.reason, of(run).sum, [(c.outcome, c.seconds) for c in run.calls.all()])
-    calls = list(run.calls.all())
-    assert calls
-    assert any(call.outcome == "answered" and (call.output or 0) > 0 and (call.fresh or 0) > 100 for call in calls)
+    print(run.state, run.status, run.reason, of(run).sum, [(call.outcome, call.seconds) for call in run.calls.all()])
+    first = run.calls.first()
+    assert first is not None
+    assert (first.outcome, (first.fresh or 0) + (first.cache_read or 0) > 300) == ("answered", True)
+    assert (first.output or 0) > 0
+    return run
+
+
+def test_what_a_real_model_says_is_judged(session: Session) -> None:
+    """What a model of this size writes seldom has nine sections: then its fault has a name and nothing has moved."""
+    before = head_of(session)
+    run = carried_out(session, strategy="hybrid", params={"free": 1_000_000, "aim": 1_500, "keep": 700, "summary": 300})
     if run.state == "completed":
-        assert run.version is not None
-        (text,) = [edit.text for edit in edits_of(run.version) if getattr(edit, "kind", None) == "summary"]
-        assert text.strip()
         assert head_of(session) == run.version
     else:
-        # What a model of this size writes seldom has nine sections; then its name is said and nothing has moved.
-        assert not extractive_allowed
         assert run.status in ("failed_bad_template", "failed_empty_summary", "failed_inflated")
-        assert Session.objects.get(pk=session.pk).current == before
+        assert head_of(session) == before
 
 
-def test_a_real_model_writes_running_text(address: str, settings: Any, tmp_path: Path) -> None:
-    """Without a form to keep to, its words land."""
-    settings.LLM_MODELS = ["compatible:smollm2"]
-    settings.LLM_KEYS, settings.LLM_URLS = {"compatible": None}, {"compatible": address}
-    settings.LLM_TIMEOUT, settings.LLM_RETRIES, settings.LLM_FALLBACK = 400, 0, None
-    session = taken_in(a_workspace(), tmp_path, entries=120)
-    from sessions.limits import put
-
-    put(session.workspace, "smollm2", {"context": 4096}, source="the test")
-    run = runs.request(session.pk, strategy="universal", summariser="llm")
-    runs.execute(run.pk)
-    run.refresh_from_db()
-    print(run.state, run.status, run.reason, of(run).sum, [(c.outcome, c.seconds) for c in run.calls.all()])
+def test_running_text_of_a_real_model_lands(session: Session) -> None:
+    run = carried_out(session, strategy="universal", params={"summary": 300})
     assert (run.state, run.status) == ("completed", "completed"), run.reason
     assert run.report["summary"]["summariser"] == "llm:compatible:smollm2"
