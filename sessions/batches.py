@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
+
+from django.utils import timezone
 
 from sessions.assembly import Placed
 from sessions.entries import Part
@@ -20,6 +22,7 @@ from sessions.store import ENTRY_COLUMNS, Measured, copying, measure_entries, wr
 
 _ENTRIES = 1000  # entries that are counted together
 _BYTES = 4 << 20  # bytes of records after which fewer are
+_AHEAD = timedelta(days=1)  # by which another machine's clock may be ahead
 _REST = 8 << 20  # bytes of records after which a COPY is ended, so that the source's own bytes get their turn
 
 
@@ -31,7 +34,9 @@ class Batches:
         self.written = 0
         self.first_at: datetime | None = None
         self.last_at: datetime | None = None
+        self.beyond: datetime | None = None  # a time that nobody can have written yet
         self.goals: dict[str, tuple[int, int]] = {}  # of each goal, how many entries came to it, and their tokens
+        self._latest = timezone.now() + _AHEAD
         self._pool: ThreadPoolExecutor | None = None  # made once there is more than a few entries
         self._waiting: list[Placed] = []
         self._bytes = 0
@@ -66,7 +71,9 @@ class Batches:
         self._bytes += placed.length
         self._since += placed.length
         at = placed.entry.at
-        if at is not None:
+        if at is not None and at > self._latest:
+            self.beyond = at
+        elif at is not None:
             self.first_at = at if self.first_at is None else min(self.first_at, at)
             self.last_at = at if self.last_at is None else max(self.last_at, at)
         if len(self._waiting) >= _ENTRIES or self._bytes >= _BYTES:

@@ -36,6 +36,7 @@ _NAMES = {
     "update_plan": "Plan",
     "bash": "Shell",
 }
+DELEGATING = frozenset(tool for tool, nature in _NATURES.items() if nature == "delegate")
 _ARGUMENTS = (
     "command", "cmd", "file_path", "filePath", "pattern", "query", "path", "absolute_path", "notebook_path", "url", "chars", "description", "subject", "skill",
     "prompt", "name", "taskId", "session_id",

@@ -24,17 +24,18 @@ from sessions import intake
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
-from sessions.adapters.lineage import FACT
 from sessions.beside import name_place
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
-from sessions.models import Session, SessionSource, Source, Step
+from sessions.kinship import link_parents
+from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
 from sessions.reading import Read, amended, continues, read_chain
 from sessions.sourcebytes import LARGEST, Keeping, begins_with, content, digest_of, digest_of_file, is_of, keep
 from sessions.store import clean, legible
 
+CHANGED = frozenset({"added", "grown", "rewritten"})  # outcomes by which something came
 DATABASE = b"SQLite format 3\x00"  # how such a file begins
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ def ingest_paths(
                     told(taken)
         patient = len(left) < len(waiting)
         waiting = left
-    link_parents(workspace)
+    link_parents(workspace, {taken.session for taken in out if taken.session and taken.outcome in CHANGED})
     intake.prune(workspace)
     return out
 
@@ -314,15 +315,7 @@ def _take_claimed(
     source.save()
     file.seek(0)
     if claim.role == Source.Role.SIDECAR:
-        source.size, source.digest = keep(source, file, offset=0)
-        source.consumed = source.size
-        source.save()
-        taken.size = source.size
-        taken.outcome = "kept"
-        if session is None:
-            taken.reason = "kept; the session it belongs to is not here yet"
-        else:
-            taken.session = str(session.pk)
+        _keep_beside(source, file, session, taken)
         return
     session = Session(workspace=workspace, agent=adapter.agent, source=source, native_id=source.native_id, owner=owner)
     session.save()
@@ -349,6 +342,19 @@ def _take_claimed(
     _reread_waiting(workspace, adapter, source)
     _adopt_sidecars(session)
     report(taken, session, read.added)
+
+
+def _keep_beside(source: Source, file: BinaryIO, session: Session | None, taken: Taken) -> None:
+    """Keep a sidecar, which is not read."""
+    source.size, source.digest = keep(source, file, offset=0)
+    source.consumed = source.size
+    source.save()
+    taken.size = source.size
+    taken.outcome = "kept"
+    if session is None:
+        taken.reason = "kept; the session it belongs to is not here yet"
+    else:
+        taken.session = str(session.pk)
 
 
 def _identity(file: BinaryIO) -> str | None:
@@ -513,45 +519,6 @@ def _adopt_sidecars(session: Session) -> None:
             owner_native_id=session.native_id,
             owner=None,
         ).update(owner=session)
-
-
-def link_parents(workspace: Any) -> None:
-    """Point sessions to the sessions they were forked, spawned or continued from, as far as those are here."""
-    orphans = Session.objects.filter(
-        workspace=workspace, parent=None, parent_native_id__isnull=False, superseded_by=None
-    )
-    for session in orphans.select_related("source"):
-        path, within, _ = session.source.path.rpartition("#")
-        near = path + within if within else str(PurePath(session.source.path).parent.parent)
-        written = session.facts.get(FACT)  # by us, perhaps from another agent's session
-        agent = written.get("agent", session.agent) if isinstance(written, dict) else session.agent
-        candidates = Session.objects.filter(
-            workspace=workspace, agent=agent, native_id=session.parent_native_id, superseded_by=None
-        ).exclude(pk=session.pk)
-        parent = (
-            candidates.filter(source__path__startswith=near).order_by("created_at").first()
-            or candidates.order_by("created_at").first()
-        )
-        if parent is not None:
-            Session.objects.filter(pk=session.pk).update(parent=parent)
-    nameless = Session.objects.filter(
-        workspace=workspace, parent=None, parent_kind="fork", parent_native_id=None, superseded_by=None
-    )
-    for session in nameless:
-        # The agent does not say what was forked; that is where its answers were given first.
-        answers = session.steps.filter(copied=True, response_id__isnull=False).values("response_id")
-        first = Step.objects.filter(
-            session__workspace=workspace,
-            session__agent=session.agent,
-            session__superseded_by=None,
-            copied=False,
-            response_id__in=answers,
-        )
-        origin = (
-            first.exclude(session=session).order_by("session__created_at").values_list("session", flat=True).first()
-        )
-        if origin is not None:
-            Session.objects.filter(pk=session.pk).update(parent=origin)
 
 
 def report(taken: Taken, session: Session, added: int) -> None:

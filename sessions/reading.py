@@ -357,6 +357,12 @@ def _count(session: Session, before: dict[str, int | None], after: dict[str, int
     session.totals = totals
 
 
+def recount(session: Session) -> None:
+    """Sum a session's own steps anew, where it changed which of them are its own."""
+    session.totals = _sums(session, since=1)
+    session.save(update_fields=["totals"])
+
+
 def _describe(
     session: Session, facts: Facts, assembly: Assembly, malformed: int, batch: Batches, modified: datetime | None
 ) -> None:
@@ -379,6 +385,9 @@ def _describe(
     session.malformed = malformed
     if batch.first_at is not None and (session.started_at is None or batch.first_at < session.started_at):
         session.started_at = batch.first_at
+    if batch.beyond is not None:
+        words = f"a record is dated {batch.beyond:%Y-%m-%d}: its time is shown and does not count as the session's last"
+        session.problems = list(dict.fromkeys([*session.problems, words]))
     last = batch.last_at or modified
     if last is not None and (session.last_at is None or last > session.last_at):
         session.last_at = last

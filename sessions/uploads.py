@@ -24,7 +24,8 @@ from django.utils import timezone
 from sessions import intake
 from sessions.adapters import TwoClaims
 from sessions.adapters.base import Claim
-from sessions.ingest import Taken, link_parents, take
+from sessions.ingest import CHANGED, Taken, take
+from sessions.kinship import link_parents
 from sessions.models import Session, Source, Upload, UploadChunk
 from sessions.packing import ZstdError, compress, decompress
 from sessions.recognise import recognise
@@ -199,8 +200,8 @@ def _told(workspace: Any, taken: Taken, here: int, how: str, by: Any) -> Receive
 
 
 def _note(workspace: Any, taken: Taken, how: str, by: Any) -> None:
-    if taken.outcome in ("added", "grown", "rewritten"):
-        link_parents(workspace)
+    if taken.outcome in CHANGED and taken.session is not None:
+        link_parents(workspace, {taken.session})
     intake.note(workspace, taken, how=how, by=by)
     intake.prune(workspace)
 
