@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from compaction import compare_views, edit_views, rollback_views, touched_views, views
+from compaction import compare_views, edit_views, rollback_views, standing_views, touched_views, views
 
 app_name = "compaction"
 
@@ -18,4 +18,5 @@ urlpatterns = [
     path("s/<str:name>/rollback", rollback_views.rollback_page, name="rollback"),
     path("compare", compare_views.compare_any, name="compare_all"),
     path("runs", views.runs_of_all, name="runs"),
+    path("runs/standing", standing_views.standing, name="standing"),
 ]

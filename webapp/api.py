@@ -27,6 +27,7 @@ for router in (
     "sessions.reckon_api.router",
     "sessions.resume_api.router",
     "compaction.api.router",
+    "compaction.standing_api.router",
 ):
     api.add_router("", router)
 
