@@ -158,4 +158,8 @@ def insertion_page(session: Session, version: int, position: int) -> dict[str, A
         "body": render.markdown(text) if row.kind in ("summary", "notice", "plan", "memory") else render.code(text),
         "prose": row.kind in ("summary", "notice", "plan", "memory"),
         "made_by": row.version,
+        # By which it is edited by hand: its place among what the version puts in, replaced bodies not counted.
+        "number": row.version.insertions.filter(replaces=None, position__lt=position).count()
+        if row.replaces is None and session.current == row.version
+        else None,
     }
