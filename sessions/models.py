@@ -280,6 +280,7 @@ class Version(models.Model):
     run = models.BigIntegerField(null=True, help_text="the run that made it")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     made_at = models.DateTimeField(db_default=Now())
+    name = models.TextField(default="", help_text="what a person calls it; all else of a version never changes")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["session", "n"], name="version_number")]
