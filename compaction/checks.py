@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from compaction.blocks import newest_boundary
 from compaction.plan import Status
 from compaction.summary.shapes import NINE, SHAPES, faults
-from compaction.tools import PROTECTED, understand
+from compaction.tools import PROTECTED, kind_of
 from sessions.contexts import InsertKind, Item, unpaired
 from sessions.entries import PartKind, Role
 
@@ -66,13 +66,18 @@ def _pairing(before: Sequence[Item], after: Sequence[Item]) -> Check:
     wrong = [f"call {call} has no result any more" for call in (Counter(open_after) - Counter(open_before))]
     wrong += [f"result {call} has no call any more" for call in (Counter(orphans_after) - Counter(orphans_before))]
     old = {id(item.parts) for item in before if item.inserted}
+    put = {n for n, item in enumerate(after) if item.inserted and id(item.parts) not in old and not item.results}
+    if not put:
+        return _made("pairing", "every call has its one result", wrong)
     waiting: set[str] = set()
     answered = {call for item in after for call in item.results}
-    for item in after:
-        if item.inserted and waiting and id(item.parts) not in old and not item.results:
+    for n, item in enumerate(after):
+        if n in put and waiting:
             wrong.append(f"{item.key} stands between call {min(waiting)} and its result")
-        waiting.update(call for call in item.calls if call in answered)
-        waiting.difference_update(item.results)
+        if calls := item.calls:
+            waiting.update(call for call in calls if call in answered)
+        if waiting:
+            waiting.difference_update(item.results)
     return _made("pairing", "every call has its one result", wrong)
 
 
@@ -154,7 +159,11 @@ def _protected(before: Sequence[Item], bodies: Mapping[int | None, Item]) -> Che
     if results:
         for item in before:
             for part in item.parts:
-                if part.kind is PartKind.TOOL_CALL and part.call_id in results and understand(part).kind in PROTECTED:
+                if (
+                    part.kind is PartKind.TOOL_CALL
+                    and part.call_id in results
+                    and kind_of(part.tool or "") in PROTECTED
+                ):
                     wrong.append(f"the result of {part.tool} in entry {results[part.call_id].seq} was masked")
     return _made("protected", "plans, answers and agents' results whole", wrong)
 

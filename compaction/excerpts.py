@@ -36,7 +36,7 @@ class Weights:
     log_talked: float  # names in it that the last TALK messages said too
 
 
-FITTED = Weights(-1.31, -1.56, 1.01, -0.41, -1.14, -0.16, 1.25, 0.97)
+FITTED = Weights(0.03, -0.99, 0.68, -0.53, -0.81, -0.16, 1.04, 0.98)
 """Fitted on recorded sessions by `compaction.measure.pieces.fit`; docs/retention.md says on which, and what held-out sessions gave."""
 
 TALK = 6

@@ -45,13 +45,13 @@ class Output:
         return "unknown" if self.call is None else self.call.tool
 
 
-def outputs_of(snapshot: Snapshot) -> list[Output]:
-    """All outputs of a context, the newest first."""
+def outputs_of(snapshot: Snapshot, since: int = 0) -> list[Output]:
+    """All outputs of a context from position `since` on, the newest first."""
     calls = calls_of(snapshot)
     signed = {item.step for item in snapshot.items if item.signed and item.step is not None}
     pieces = in_pieces(snapshot)
     found: list[Output] = []
-    for n in range(len(snapshot.items) - 1, -1, -1):
+    for n in range(len(snapshot.items) - 1, since - 1, -1):
         item = snapshot.items[n]
         if not item.results:
             continue

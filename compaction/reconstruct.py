@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compaction.patches import Hunk, apply_hunks, parse_patch
@@ -59,10 +59,12 @@ class Known:
         return "\n".join(self.segments[0][1]) if self.whole and self.segments else ""
 
 
-def histories(items: Iterable[Item], cwd: str | None, *, every: bool = False) -> list[History]:
+def histories(
+    items: Iterable[Item], cwd: str | None, *, every: bool = False, understood: Mapping[str, Call] | None = None
+) -> list[History]:
     """The files that these items touch, most recently used first. Paths are absolute where `cwd` or the path itself says so.
 
-    `every`: all that was done to a file, also what a later whole read or write makes superfluous for its content.
+    `understood`: calls by id that the caller knows already. `every`: all that was done to a file, also what a later whole read or write makes superfluous for its content.
     """
     gatherer = _Gatherer(cwd, every=every)
     calls: dict[str, Call] = {}
@@ -71,7 +73,8 @@ def histories(items: Iterable[Item], cwd: str | None, *, every: bool = False) ->
             if part.kind is PartKind.TOOL_CALL and part.call_id:
                 if kind_of(part.tool or "") is ToolKind.RUN and _TELLING.search(part.text) is None:
                     continue  # the bulk of all calls, and most say nothing of any file
-                call = understand(part, item.seq)
+                known = understood.get(part.call_id) if understood else None
+                call = known if known is not None and known.raw is part.text else understand(part, item.seq)
                 if call.kind in _TOUCHING:
                     calls[part.call_id] = call
             elif (

@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from compaction import progress
 from compaction.budget import meter_for
 from compaction.choosing import SUMMARISERS, Choice, choose
+from compaction.collector import held_back
 from compaction.hooks import consulting
 from compaction.landing import Stale, check_base, land
 from compaction.models import Rule, Run
@@ -96,7 +97,7 @@ def preview_run(
         critique=critique,
         extractive_allowed=extractive_allowed,
     )
-    with reading():
+    with reading(), held_back():
         session = Session.objects.select_related("head", "native_head").get(pk=session.pk)
         base = base_of(session)
         _check_pins(base, choice)

@@ -25,7 +25,11 @@ def clipped(
     """
     most = max(LEAST, tail // SHARE)
     outputs: dict[int, list[Output]] = {}
-    for output in outputs_of(snapshot):
+    first, room = len(tokens), tail
+    while first > 0 and room > 0:
+        first -= 1
+        room -= min(tokens[first], most)
+    for output in outputs_of(snapshot, first):
         outputs.setdefault(output.n, []).append(output)
     parts: dict[int, tuple[Part, ...]] = {}
     seen = 0

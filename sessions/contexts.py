@@ -106,7 +106,7 @@ class Item:
 
     @property
     def signed(self) -> bool:
-        return any(part.signed for part in self.parts)
+        return any([part.signed for part in self.parts])
 
     @property
     def digest(self) -> bytes:
