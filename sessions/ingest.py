@@ -21,6 +21,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Q
 
 from sessions import intake
+from sessions.abandoning import settle
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
@@ -92,6 +93,7 @@ def ingest_paths(
     out: list[Taken] = []
     waiting = list(files_under(paths))
     patient = True
+    notes = intake.Notes(workspace, how=how, by=owner)
     while waiting:
         left: list[Path] = []
         for path in waiting:
@@ -100,13 +102,15 @@ def ingest_paths(
                     left.append(path)
                     continue
                 out.append(taken)
-                intake.note(workspace, taken, how=how, by=owner)
+                notes.add(taken)
                 if told is not None:
                     told(taken)
         patient = len(left) < len(waiting)
         waiting = left
+    notes.write()
     link_parents(workspace, {taken.session for taken in out if taken.session and taken.outcome in CHANGED})
     intake.prune(workspace)
+    settle(workspace)
     return out
 
 
