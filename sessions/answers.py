@@ -175,6 +175,7 @@ def version_row(version: Version) -> Row:
         "origin": version.origin,
         "kind": version.kind,
         "label": version.label,
+        "name": version.name,
         "at_seq": version.at_seq,
         "hidden": ranges_of(version.hidden),
         "masked": ranges_of(version.masked),

@@ -29,12 +29,14 @@ from sessions.schemas import (
     GoalOut,
     HeadIn,
     MovedOut,
+    NameIn,
     ReceivedOut,
     SessionsOut,
     SessionWhole,
     SourceOut,
     StandingOut,
     StepsOut,
+    VersionOut,
     VersionsOut,
 )
 from sessions.sourcebytes import stored
@@ -142,6 +144,13 @@ def redo(request: HttpRequest, session: str) -> Any:
 @router.post("/sessions/{session}/head", response=MovedOut, summary="Make another version the head")
 def move_head(request: HttpRequest, session: str, wanted: HeadIn) -> Any:
     return _moved(request, session, lambda found: versions.move_head(found.pk, wanted.version, by=request.user))
+
+
+@router.put("/sessions/{session}/versions/{n}/name", response=VersionOut, summary="Name a version")
+def name_version(request: HttpRequest, session: str, n: int, wanted: NameIn) -> Any:
+    found = _session(request, session)
+    _operators_only(request)
+    return answers.version_row(versions.name_version(found.pk, n, wanted.name, by=request.user))
 
 
 @router.api_operation(

@@ -265,6 +265,7 @@ class VersionOut(Schema):
     origin: str = Field(description="recorded, native, run, person")
     kind: str
     label: str
+    name: str = Field(description="what a person calls it")
     at_seq: int
     hidden: list[list[int]]
     masked: list[list[int]]
@@ -320,6 +321,10 @@ class ContextOut(Schema):
     tokens: int
     gauge: GaugeOut
     items: list[ItemOut]
+
+
+class NameIn(Schema):
+    name: str = Field(description="at most 80 characters; empty takes the name away")
 
 
 class HeadIn(Schema):

@@ -56,6 +56,7 @@ urlpatterns = [
     path("s/<str:name>/undo", verbs.undo, name="undo"),
     path("s/<str:name>/redo", verbs.redo, name="redo"),
     path("s/<str:name>/head", verbs.head, name="head"),
+    path("s/<str:name>/versions/<int:n>/name", verbs.name, name="name-version"),
     path("s/<str:name>/restore", verbs.restore, name="restore"),
     path("s/<str:name>/pin", verbs.pin, name="pin"),
 ]

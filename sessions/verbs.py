@@ -14,7 +14,10 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from sessions import restoring, versions
+from sessions.gauge import window_of
 from sessions.http import operators_only, session_of
+from sessions.measuring import measured
+from sessions.meters import DEFAULT, by_id
 from sessions.models import Pin, Session
 from sessions.versions import Moved, Refused
 
@@ -29,10 +32,27 @@ def _asked(
     except Refused as refused:
         return refusal(request, session, refused)
     said = words(moved)
+    said += " " + weight(session, moved)
     if moved.kept:
         said += " " + _("%(n)s entries that came later stay visible.") % {"n": f"{moved.kept:,}"}
     messages.success(request, " ".join([said, *(f"{note[:1].upper()}{note[1:]}." for note in moved.notes)]))
     return _to(request, reverse("sessions:session", args=[session.pk]))
+
+
+def weight(session: Session, moved: Moved) -> str:
+    """What the context weighs now against the window: by the session's own rule where it is known."""
+    session = Session.objects.select_related("head", "native_head").get(pk=session.pk)
+    window = window_of(session)
+    meter = by_id(DEFAULT if window is None else window.rule.meter)
+    tokens = measured(session.pk, moved.now, [meter])[meter.id]
+    words = {"tokens": f"{tokens:,}", "meter": meter.label}
+    if window is None or window.compaction is None:
+        return _("It weighs %(tokens)s tokens by %(meter)s.") % words
+    left = window.compaction - tokens
+    words |= {"left": f"{abs(left):,}", "rule": window.rule.label}
+    if left > 0:
+        return _("It weighs %(tokens)s tokens by %(meter)s, %(left)s below the compaction of %(rule)s.") % words
+    return _("It weighs %(tokens)s tokens by %(meter)s, %(left)s over the compaction of %(rule)s.") % words
 
 
 def _same_base(request: HttpRequest, session: Session) -> None:
@@ -97,6 +117,20 @@ def head(request: HttpRequest, name: str) -> HttpResponse:
         lambda: versions.move_head(session.pk, int(wanted) if wanted.isdigit() else -1, by=request.user),
         lambda moved: _("The head is v%(now)s.") % {"now": moved.now.n},
     )
+
+
+@require_POST
+@operators_only
+def name(request: HttpRequest, name: str, n: int) -> HttpResponse:
+    """Name a version; answers with the page it was named on."""
+    session = session_of(request, name)
+    try:
+        version = versions.name_version(session.pk, n, request.POST.get("name", ""), by=request.user)
+    except Refused as refused:
+        return refusal(request, session, refused)
+    said = _("v%(n)s is called “%(name)s”.") if version.name else _("v%(n)s has no name any more.")
+    messages.success(request, said % {"n": n, "name": version.name})
+    return _to(request, reverse("compaction:session_runs", args=[session.pk]))
 
 
 @require_POST

@@ -231,6 +231,27 @@ def roll_back(
     return Moved(session, way.was, version, notes=way.notes)
 
 
+LONGEST_NAME = 80  # characters
+
+
+@transaction.atomic
+def name_version(session_id: UUID, n: int, name: str, *, by: Any = None) -> Version:
+    """Give version `n` a person's name, or with "" take it away. Nothing else of it changes, nor does the head move."""
+    session = locked(session_id)
+    version = session.versions.filter(n=n).first()
+    if version is None:
+        raise Refused("no_such_version", f"This session has no version {n}; nothing was named.")
+    words = " ".join((clean(name) or "").split())
+    if len(words) > LONGEST_NAME:
+        raise Refused("too_long", f"A version's name has at most {LONGEST_NAME} characters; this one has {len(words)}.")
+    version.name = words
+    version.save(update_fields=["name"])
+    Event.objects.create(
+        workspace_id=session.workspace_id, session=session, who=by, what="named", facts={"version": n, "name": words}
+    )
+    return version
+
+
 def arrived_after(session: Session, version: Version) -> int:
     """Sent entries that came after a version was made."""
     return (

@@ -14,6 +14,7 @@ from sessions.models import Event, Session, Source, Version
 from sessions.projection import context_items, measure
 from sessions.ranges import Ranges
 from sessions.store import edits_of
+from sessions.versions import Refused
 from tests.claude_lines import ClaudeLines, turns
 from webapp.models import Workspace
 
@@ -187,3 +188,17 @@ def fold(session: Session) -> None:
         at_seq=session.entries_count - 1,
     )
     versions.set_head(session, version, by=None, what="folded", redo=[])
+
+
+def test_a_version_is_named_and_nothing_else_of_it_changes(tmp_path: Path) -> None:
+    sample = taken(tmp_path, turns(2))
+    before = Version.objects.filter(session=sample).values_list("content_hash", "label", "at_seq")
+    was = list(before)
+    named = versions.name_version(sample.pk, 0, "  before \n the storm ")
+    assert named.name == "before the storm"
+    assert list(before) == was
+    assert versions.name_version(sample.pk, 0, "").name == ""
+    with pytest.raises(Refused, match="no version 99"):
+        versions.name_version(sample.pk, 99, "x")
+    with pytest.raises(Refused, match="at most"):
+        versions.name_version(sample.pk, 0, "x" * 81)
