@@ -25,6 +25,7 @@ How = Intake.How
 # In the order of the page: what came in, what was here, what did not come in.
 OUTCOMES = ("added", "grown", "rewritten", "kept", "unchanged", "same", "skipped", "refused", "failed")
 PAGE = 100
+_TOGETHER = 200  # rows written together
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,70 @@ def counts(workspace: Any, *, how: str = "") -> list[tuple[str, int]]:
     return [(one, found[one]) for one in [*known, *sorted(set(found) - set(known))]]
 
 
+class Notes:
+    """Writes down what became of many files, some hundreds at a time: a folder may hold very many that are nobody's.
+
+    What brought a session in is written at once.
+    """
+
+    def __init__(self, workspace: Any, *, how: str, by: Any = None) -> None:
+        self.workspace = workspace
+        self.how = how
+        self.by = by
+        self._waiting: list[Taken] = []
+
+    def add(self, taken: Taken) -> None:
+        if taken.session is not None:
+            note(self.workspace, taken, how=self.how, by=self.by)
+            return
+        self._waiting.append(taken)
+        if len(self._waiting) >= _TOGETHER:
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits: new rows together, those that were there before one by one."""
+        waiting = [taken for taken in self._waiting if _is_news(taken, self.how)]
+        self._waiting = []
+        by_key = {_key(clean(taken.path) or "", self.how, taken.outcome): taken for taken in waiting}
+        rows = Intake.objects.filter(workspace=self.workspace, key__in=list(by_key))
+        for key in [bytes(key) for key in rows.values_list("key", flat=True)]:
+            note(self.workspace, by_key.pop(key), how=self.how, by=self.by)
+        Intake.objects.bulk_create(
+            [
+                Intake(
+                    workspace=self.workspace, key=key, how=self.how, path=clean(taken.path) or "",
+                    outcome=taken.outcome, added=taken.added, **_words(taken, self.by),
+                )
+                for key, taken in by_key.items()
+            ],
+            ignore_conflicts=True,
+        )  # fmt: skip
+
+
 def note(workspace: Any, taken: Taken, *, how: str, by: Any = None) -> None:
     """Write down what became of a file."""
-    if taken.outcome == "unchanged" and how != How.UPLOAD:
-        return
-    if how == How.WATCH and taken.reason == "there is no such file":
-        # A watched file that went between the change and the look at it: nothing came, nothing was lost.
+    if not _is_news(taken, how):
         return
     path = clean(taken.path) or ""
-    words = {
+    words = _words(taken, by)
+    key = _key(path, how, taken.outcome)
+    here = Intake.objects.filter(workspace=workspace, key=key)
+    if here.update(**words, times=F("times") + 1, added=F("added") + taken.added):
+        return
+    row = Intake(workspace=workspace, key=key, how=how, path=path, outcome=taken.outcome, added=taken.added, **words)
+    # Another process may have written the same row just now: then it is there, which is all that is wanted.
+    Intake.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def _is_news(taken: Taken, how: str) -> bool:
+    if taken.outcome == "unchanged" and how != How.UPLOAD:
+        return False
+    # A watched file that went between the change and the look at it: nothing came, nothing was lost.
+    return not (how == How.WATCH and taken.reason == "there is no such file")
+
+
+def _words(taken: Taken, by: Any) -> dict[str, Any]:
+    return {
         "at": timezone.now(),
         "reason": clean("; ".join([taken.reason, *taken.problems] if taken.reason else taken.problems)) or "",
         "agent": taken.agent,
@@ -78,13 +134,6 @@ def note(workspace: Any, taken: Taken, *, how: str, by: Any = None) -> None:
         "entries": taken.entries,
         "by": by,
     }
-    key = _key(path, how, taken.outcome)
-    here = Intake.objects.filter(workspace=workspace, key=key)
-    if here.update(**words, times=F("times") + 1, added=F("added") + taken.added):
-        return
-    row = Intake(workspace=workspace, key=key, how=how, path=path, outcome=taken.outcome, added=taken.added, **words)
-    # Another process may have written the same row just now: then it is there, which is all that is wanted.
-    Intake.objects.bulk_create([row], ignore_conflicts=True)
 
 
 def prune(workspace: Any, *, kept: int | None = None) -> int:
