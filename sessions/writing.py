@@ -200,6 +200,7 @@ def _records(session: Session) -> Callable[[int], bytes]:
     rows = session.entries.order_by("seq").values_list("seq", "source_id", "byte_offset", "byte_length")
     places = {seq: (source, offset, length) for seq, source, offset, length in rows}
     sources = {link.source_id: link.source for link in session.chain.select_related("source")}
+    sources.setdefault(session.source_id, session.source)
     if sum(source.size for source in sources.values()) > MOST:
         raise Refused("too_large", _("This session is larger than what is held in memory to write it anew."))
 

@@ -19,6 +19,7 @@ from sessions.adapters.records import NotARecord, load
 from sessions.contexts import Item
 from sessions.entries import Kind, Part, PartKind, Role, digest_of
 from sessions.writers.base import Draft, File, Notes, Written, is_summary, last_summary, stamp
+from sessions.writers.goals import split
 from sessions.writers.splice import dumps, member, spliced
 
 AGENT = "codex"
@@ -75,7 +76,7 @@ class _Rollout:
         at = last_summary(items)
         cut = 0
         if at is not None:
-            cut = max(n for n, item in enumerate(items) if n == at or item.inserted) + 1
+            cut = max(n for n, item in enumerate(split(items)[0]) if n == at or item.inserted) + 1
             self._ghosts()
             self._compacted(items[:cut], items[at])
         self.expected = items

@@ -13,6 +13,7 @@ from sessions.contexts import Item
 from sessions.entries import Kind, Part, PartKind, Role
 from sessions.ranges import Ranges
 from sessions.writers.base import CannotWrite, Draft, Notes
+from sessions.writers.goals import planned
 from sessions.writers.tools import ANY_TOOL, carried
 
 TOLD = "a result told in words"
@@ -25,19 +26,14 @@ def crossed(draft: Draft, wired: Sequence[Item], agent: str) -> Draft:
         items, notes = named(draft.items)
         if not items:
             raise CannotWrite("This context is empty: there is nothing to go on from.")
-        return replace(draft, items=items, notes=(*draft.notes, *notes))
+        return planned(replace(draft, items=items, notes=(*draft.notes, *notes)), agent)
     crossing = _Crossing(draft.agent, agent)
     items, notes = named([new for item in wired for new in crossing.item(item)])
     items = crossing.answered(arranged(items))
     if not items:
         raise CannotWrite("Nothing of this context can be carried over to another agent.")
-    return replace(
-        draft,
-        items=items,
-        ghosts=Ranges(),
-        changed_from=0,
-        notes=(*draft.notes, *crossing.notes.lines(), *notes),
-    )
+    notes = (*draft.notes, *crossing.notes.lines(), *notes)
+    return planned(replace(draft, items=items, ghosts=Ranges(), changed_from=0, notes=notes), agent)
 
 
 def named(items: Sequence[Item]) -> tuple[list[Item], tuple[str, ...]]:

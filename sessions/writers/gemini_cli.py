@@ -25,6 +25,7 @@ from sessions.adapters.records import NotARecord, load
 from sessions.contexts import InsertKind, Item
 from sessions.entries import Kind, Part, PartKind, Role, digest_of
 from sessions.writers.base import Draft, File, Notes, Written, groups, is_summary, stamp
+from sessions.writers.goals import split
 from sessions.writers.splice import dumps, member, spliced
 
 AGENT = "gemini-cli"
@@ -75,8 +76,10 @@ class _Log:
             shown = {item.seq for item in items if item.seq is not None}
             out += self._recorded(shown)
         if not own or draft.changed_from < len(draft.items) or not shown <= self._told:
-            messages = list(self._listed(items))
+            listed, goals = split(items)
+            messages = list(self._listed(listed))
             out.append(dumps({"$set": {"messages": messages, "lastUpdated": draft.names.stamp()}}))
+            out += [dumps(message) for message in self._listed(goals)]
         self.expected = items
         return b"\n".join(out) + b"\n"
 

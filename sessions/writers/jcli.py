@@ -17,6 +17,7 @@ from sessions.contexts import InsertKind, Item
 from sessions.entries import Part, PartKind, Role
 from sessions.writers.base import Draft, File, Notes, Written, is_summary, last_summary
 from sessions.writers.chat import Message, messages, words
+from sessions.writers.goals import split
 from sessions.writers.splice import dumps
 
 AGENT = "j-cli"
@@ -63,12 +64,14 @@ class _Transcript:
         shown = {item.seq for item in draft.items if item.seq is not None}
         told = list(self._recorded(shown)) if draft.agent == AGENT else []
         out += told
-        listed = [said for message in messages(self.expected) for said in self._said(message)]
-        self.count = len(listed)
+        before, behind = split(self.expected)
+        listed, goals = ([said for message in messages(items) for said in self._said(message)] for items in (before, behind))
+        self.count = len(listed) + len(goals)
         if draft.agent != AGENT and last_summary(draft.items) is None:
             out += [dumps({"type": "msg", **message}) for message in listed]
         elif draft.agent != AGENT or draft.changed_from < len(draft.items) or len(told) < len(shown):
             out.append(dumps({"type": "restore", "messages": listed}))
+        out += [dumps({"type": "msg", **message}) for message in goals]
         return b"\n".join(out) + b"\n"
 
     def _recorded(self, shown: set[int]) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from sessions import homes, versions, writing
+from sessions import goalmarks, homes, versions, writing
 from sessions.contexts import Insert, InsertKind
 from sessions.ingest import ingest_paths, take_file
 from sessions.models import Entry, Session, Version
@@ -322,3 +322,28 @@ def test_every_writer_writes_what_its_own_adapter_reads(workspace: Workspace, tm
 def test_command_is_known() -> None:
     with pytest.raises(SystemExit):
         call_command("resume", "--help")
+
+
+GOALS = ("claude-code", "codex", "gemini-cli", "opencode", "j-cli", "trace", "openai")
+
+
+@pytest.mark.parametrize("agent", GOALS)
+def test_goals_changed_here_travel(agent: str, workspace: Workspace, tmp_path: Path) -> None:
+    session = a_session(workspace, tmp_path / "there")
+    goalmarks.add(session.pk, text="Ship the importer", focus=True)
+    goalmarks.add(session.pk, text="Memory-map the file")
+    goalmarks.abandon(session.pk, path="+2", reason="the network mount cannot do it")
+    put = writing.put_out(writing.make(session, agent=agent), tmp_path / "out")
+    ingest_paths(workspace, [tmp_path / "out"])
+    back = Session.objects.get(workspace=workspace, agent=agent, parent=session)
+    if agent == "trace":
+        tree = json.loads(next(Path(path) for path in put.paths if path.endswith("goal.json")).read_bytes())
+        assert ["Ship the importer", "in_progress"] in [[one["description"], one["status"]] for one in tree["goals"]]
+        assert ["abandoned", "the network mount cannot do it"] in [[one["status"], one["summary"]] for one in tree["goals"]]
+        assert tree["current_id"] in [one["id"] for one in tree["goals"]]
+        return
+    sent = "\n".join(item.text for item in context_items(back))
+    assert "[abandoned] Memory-map the file (the network mount cannot do it)" in sent
+    if agent in ("codex", "gemini-cli", "opencode", "j-cli"):
+        assert back.goals.get(text="Ship the importer").status == "in_progress"
+    assert any("goals" in note for note in put.made.notes)
