@@ -20,9 +20,10 @@ from compaction.hooks.contract import POST, PRE
 from compaction.models import Run
 from compaction.plan import SummaryAnswer
 from compaction.preview import LANDS, Preview
-from compaction.reporting import changes_of, files_of, retention_of, strip_of
+from compaction.reporting import changes_of, files_of, given_of, retention_of, strip_of
 from compaction.runs import Previewed
 from compaction.shown import Cost, Line, Page, Part, Refusal, Report, Summariser
+from compaction.strategies import AGENTS
 from compaction.strategies.base import Strategy
 from compaction.summarisers.configured import lacking, models
 from compaction.summary.template import NOTHING, TITLES, bullet
@@ -59,6 +60,7 @@ def page(session: Session, choosing: Choosing, previewed: Previewed | None) -> P
     out.sections, out.summary_tokens, draft = _sections(shown)
     out.edited = choosing.edited_summary is not None
     out.files = files_of(session, report, choosing.without)
+    out.given = given_of(report, session)
     out.cost = _cost(shown)
     foretold = _foretold(shown)
     out.price = _("no model call") if foretold is None else price_words(foretold)
@@ -111,7 +113,10 @@ def report_of(session: Session, run: Run) -> Report | None:
     landed = run.version is not None
     after = str(run.version) if landed else _("what it would have become")
     kept = retention_of(session, report)
-    lines = [Line(_("as previewed: same plan, same summary"))] if landed and run.plan_digest else []
+    same = _("as previewed: same plan, same summary")
+    if run.model is not None and (report.get("summary") or {}).get("summariser") != "edited":
+        same = _("as previewed: same plan; its summary was written for this run")
+    lines = [Line(same)] if landed and run.plan_digest else []
     if kept is not None:
         whole = [f"{row.words} {row.figure}" for row in kept.rows if not row.lost]
         lossy = [f"{row.words} {row.figure}" for row in kept.rows if row.lost]
@@ -156,6 +161,7 @@ def strategies_for(choosing: Choosing, known: Mapping[str, Strategy], recommende
             "about": one.about,
             "chosen": one.id == choosing.strategy.id,
             "recommended": one.id == recommended,
+            "agents": one.id in AGENTS,
         }
         for one in known.values()
     ]

@@ -18,7 +18,7 @@ from compaction.models_calls import ModelCall
 from compaction.plan import NotWritten, Status
 from compaction.summarisers.configured import Target, secrets
 from compaction.summarisers.flight import fly, pause
-from compaction.summarisers.providers import Said, Trouble, converse
+from compaction.summarisers.providers import Said, Trouble, converse, prepare
 from compaction.summarisers.writing import Overflow, Reply, Request
 from sessions.prices import Price, Spent, cost_at, price_of
 from sessions.store import clean
@@ -101,6 +101,7 @@ class Asker:
     def _once(self, request: Request, attempt: int) -> Said:
         self.watch()
         target = self.model
+        prepare(target)
         row = ModelCall.objects.create(run_id=self.run_id, purpose=request.purpose, model=target.name, attempt=attempt)
         self.told(f"asking {target.name} ({request.purpose}{f', attempt {attempt}' if attempt > 1 else ''})")
         began = self.clock()

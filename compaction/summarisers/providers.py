@@ -52,6 +52,19 @@ class Trouble(Exception):
         self.limit = _limit(words) if overflow else None
 
 
+def prepare(target: Target) -> None:
+    """Read the client in, which takes seconds the first time: no call's clock is to run meanwhile."""
+    import pydantic_ai.direct
+
+    match target.provider:
+        case "anthropic":
+            import pydantic_ai.models.anthropic
+        case "gemini":
+            import pydantic_ai.models.google
+        case _:
+            import pydantic_ai.models.openai  # noqa: F401 -- as above
+
+
 async def converse(target: Target, request: Request, *, timeout: float) -> Said:  # noqa: ASYNC109 -- of the client, for one attempt
     """Ask once. Raises Trouble. Cancelling the task closes the connection."""
     import httpx2
@@ -141,17 +154,30 @@ def _limit(words: str) -> int | None:
     return int(found[1].replace(",", "")) if found is not None and found[1].replace(",", "") else None
 
 
+def _words(error: Any) -> str:
+    """What the provider itself says of an error, without the shape it says it in."""
+    body = getattr(error, "body", None)
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        said = body.get("error", body)
+        said = said.get("message", said) if isinstance(said, dict) else said
+        if isinstance(said, str) and said.strip():
+            return said
+    return str(getattr(error, "message", "") or error)
+
+
 def _trouble(error: Any) -> Trouble:
     """The library's many errors as ours."""
     from pydantic_ai import exceptions as known
 
-    words = str(getattr(error, "message", "") or error)
+    words = _words(error)
     status = getattr(error, "status_code", None)
     after = getattr(error, "retry_after", None)
     if isinstance(error, known.ModelContextWindowExceededError) or (
-        status in (400, 413, 422, 500) and _TOO_LONG.search(f"{words} {getattr(error, 'body', '')}")
+        status in (400, 413, 422, 500) and _TOO_LONG.search(words)
     ):
-        return Trouble("prompt too long", f"{words} {getattr(error, 'body', '') or ''}", status=status, overflow=True)
+        return Trouble("prompt too long", words, status=status, overflow=True)
     kinds: tuple[tuple[Any, str, bool], ...] = (
         (known.ModelQuotaExceededError, "quota used up", False),
         (known.ModelRateLimitError, "rate limit", True),

@@ -18,7 +18,7 @@ from compaction.plan import SummaryAnswer
 from compaction.runs import Previewed
 from compaction.schemas import RunOut, RunWhole, plan_json
 from compaction.strategies import RECOMMENDED, strategies
-from sessions.management.base import SessionCommand, figures
+from sessions.management.base import SessionCommand, counted, figures
 from sessions.models import Session
 from sessions.versions import Refused
 
@@ -101,7 +101,9 @@ class Command(SessionCommand):
                     if cost["usd"] is None
                     else f"at most {dollars(Decimal(cost['usd']))} ({cost['price']})"
                 )
-                said(f"  model    {cost['model']}: {cost['calls']} calls, {figures(cost['prompt'])} tokens in, {money}")
+                said(
+                    f"  model    {cost['model']}: {counted(cost['calls'], 'call')}, {figures(cost['prompt'])} tokens in, {money}"
+                )
         for warning in preview.warnings:
             said(f"  note     {warning}")
         said(f"  plan     {preview.digest}")
