@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from compaction import strips
-from compaction.shown import File, Files, Kept, Kind, Legend, Lost, Row, Strip
+from compaction.shown import File, Files, Given, Kept, Kind, Legend, Lost, Row, Strip
 from compaction.strips import percent
 from sessions.models import Entry, Session
 from sessions.templatetags.palimpsest import n as number
@@ -175,6 +175,22 @@ def files_of(session: Session, report: Mapping[str, Any], without: Sequence[str]
     rule = _("at most {each} tokens each, {limit} in all").format(each=number(each), limit=number(limit))
     left = [(_inside(one["path"], session), one["reason"]) for one in found["left_out"]]
     return Files(rows, each, limit, total, rule, words, left)
+
+
+_GIVEN = {"skill": gettext_lazy("Skill"), "plan": gettext_lazy("Plan"), "goals": gettext_lazy("Open goals")}
+
+
+def given_of(report: Mapping[str, Any], session: Session) -> list[Given]:
+    """What comes back beside the files."""
+    return [
+        Given(
+            str(_GIVEN.get(one["kind"], one["kind"])),
+            "" if one["kind"] == "goals" else _inside(one["label"], session),
+            one["tokens"],
+            _("cut, {n} in all").format(n=number(one["tokens"] + one["cut"])) if one["cut"] else "",
+        )
+        for one in report.get("given", ())
+    ]
 
 
 def _inside(path: str, session: Session) -> str:

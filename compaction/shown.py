@@ -144,6 +144,16 @@ class Files:
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A skill, the plan or the open goals, brought back: what it is, its name, its tokens."""
+
+    what: str
+    name: str
+    tokens: int
+    note: str
+
+
 @dataclass(slots=True)
 class Strip:
     """A strip with its words."""
@@ -181,6 +191,7 @@ class Page:
     summary_tokens: int = 0
     edited: bool = False
     files: Files = field(default_factory=Files)
+    given: list[Given] = field(default_factory=list)
     cost: list[Cost] = field(default_factory=list)
     price: str = ""
     by_model: str = ""  # the model that will write the summary; "" where none will

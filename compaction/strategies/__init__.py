@@ -10,6 +10,16 @@ from compaction.strategies.base import Strategy
 
 ENTRY_POINTS = "palimpsest.strategies"
 
+AGENTS = {
+    "claude-code": "compaction.strategies.claude_code:STRATEGY",
+    "codex": "compaction.strategies.codex:STRATEGY",
+    "gemini": "compaction.strategies.gemini:STRATEGY",
+    "opencode": "compaction.strategies.opencode:STRATEGY",
+    "j-cli": "compaction.strategies.jcli:STRATEGY",
+    "universal": "compaction.strategies.universal:STRATEGY",
+}
+"""Strategies that do as an agent does."""
+
 BUILT_IN = {
     "hybrid": "compaction.strategies.hybrid:STRATEGY",
     "mask": "compaction.strategies.mask:STRATEGY",
@@ -19,12 +29,7 @@ BUILT_IN = {
     "pi": "compaction.strategies.pi:STRATEGY",
     "range": "compaction.strategies.range:STRATEGY",
     "handoff": "compaction.strategies.handoff:STRATEGY",
-    "claude-code": "compaction.strategies.claude_code:STRATEGY",
-    "codex": "compaction.strategies.codex:STRATEGY",
-    "gemini": "compaction.strategies.gemini:STRATEGY",
-    "opencode": "compaction.strategies.opencode:STRATEGY",
-    "j-cli": "compaction.strategies.jcli:STRATEGY",
-    "universal": "compaction.strategies.universal:STRATEGY",
+    **AGENTS,
 }
 
 RECOMMENDED = "hybrid"
