@@ -49,7 +49,7 @@ class Hit:
 # -- shells -----------------------------------------------------------------------------------------------------------
 
 _CODEX_HEAD = re.compile(
-    r"\A(?:(?:Chunk ID|Wall time|Process exited|Process running|Original token count|Exit code|Total output lines)[^\n]*\n)+(?:Output:\n)?"
+    r"\A(?:(?:Chunk ID|Wall time|Process exited|Process running|Original token count|Exit code:|Total output lines)[^\n]*\n)+(?:Output:\n)?"
 )
 _CODEX_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
 _WALL = re.compile(r"^Wall time: ([\d.]+) seconds", re.MULTILINE)
@@ -206,12 +206,14 @@ def hits(text: str, *, path: str = "") -> tuple[list[Hit], list[str]] | None:
     said: list[str] = []
     file = path
     for row in text.split("\n"):
+        if row.strip() == "--":
+            continue  # between stretches of lines
         hit = _hit(row, file)
         if isinstance(hit, str):
             file = hit
         elif hit is not None:
             found.append(hit)
-        elif row.strip() and row.strip() != "--":
+        elif row.strip():
             said.append(row.strip())
     strangers = sum(1 for row in said if not _SAID.match(row))
     return (found, said) if strangers <= len(found) // 8 + 2 and (found or said) else None

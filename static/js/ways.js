@@ -179,8 +179,8 @@
   }, true);
 
   document.addEventListener("keydown", function (event) {
+    if (event.key === "Escape" && !document.querySelector("dialog[open]") && bar() && !bar().hidden) { event.preventDefault(); closeFind(); }
     if (event.target.id !== "find-words") return;
-    if (event.key === "Escape") { event.preventDefault(); closeFind(); }
     if (event.key === "Enter" && event.shiftKey) { event.preventDefault(); toHit(hit - 1); }
     else if (event.key === "Enter" && looking() && document.querySelector("#outline [data-found]").dataset.found === event.target.value) { event.preventDefault(); toHit(hit + 1); }
   });
