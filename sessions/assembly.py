@@ -160,6 +160,13 @@ class Assembly:
         self.changed = {}
         return out
 
+    def take_closed(self) -> list[Step]:
+        """As `take_changed`, of those steps alone whose records have all come."""
+        still = {step.n for step in self.open_steps.values()}
+        out = [step for n, step in sorted(self.changed.items()) if n not in still]
+        self.changed = {n: step for n, step in self.changed.items() if n in still}
+        return out
+
     def state(self) -> dict[str, Any]:
         return {
             "next_seq": self.next_seq,

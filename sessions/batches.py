@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from sessions.assembly import Placed
 from sessions.entries import Part
-from sessions.models import Entry
+from sessions.models import Entry, Session
 from sessions.packing import unpack
 from sessions.store import ENTRY_COLUMNS, Measured, copying, measure_entries, write_entries
 
@@ -29,8 +29,8 @@ _REST = 8 << 20  # bytes of records after which a COPY is ended, so that the sou
 class Batches:
     """Takes the entries of one session in order. To be closed, also after an error: nothing is written then."""
 
-    def __init__(self, session_id: Any) -> None:
-        self.session_id = session_id
+    def __init__(self, session: Session) -> None:
+        self.session = session
         self.written = 0
         self.first_at: datetime | None = None
         self.last_at: datetime | None = None
@@ -96,7 +96,7 @@ class Batches:
             if placed and placed[0].seq <= seq <= placed[-1].seq:
                 return placed[seq - placed[0].seq].entry.parts
         self.rest()
-        packed = Entry.objects.filter(session_id=self.session_id, seq=seq).values_list("parts", flat=True).first()
+        packed = Entry.objects.filter(session=self.session, seq=seq).values_list("parts", flat=True).first()
         return () if packed is None else unpack(packed)
 
     def resting(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -132,7 +132,7 @@ class Batches:
             self._write = self._stack.enter_context(
                 copying(Entry._meta.db_table, ENTRY_COLUMNS, many=self._pool is not None)
             )
-        write_entries(self._write, self.session_id, source_id, measured)
+        write_entries(self._write, self.session.pk, source_id, measured)
         for placed, size in zip(measured.placed, measured.sizes, strict=True):
             if placed.goal is not None:
                 entries, tokens = self.goals.get(placed.goal, (0, 0))

@@ -166,6 +166,10 @@ class GoalTracker:
         self.changed = set()
         return out
 
+    def pass_on(self) -> None:
+        """Let go of inferred goals that were written: only the last can still change."""
+        del self.inferred[:-1]
+
     def tree(self) -> list[Goal]:
         """All goals in order of their paths; the inferred ones only where no plan was kept."""
         return sorted(self.goals or self.inferred, key=lambda goal: path_key(goal.path))

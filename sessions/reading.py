@@ -30,6 +30,7 @@ from sessions.sourcebytes import HELD, LARGEST, LONGEST, Keeping, content, split
 from sessions.store import clean, clean_json, copy_entries, discount_goals, figure, write_goals, write_steps
 from sessions.telling import Telling
 
+_STEPS = 5000  # steps that are held at once
 _SUMMED = ("fresh", "cache_read", "cache_write", "output", "reasoning")
 PROVISIONAL = 8  # last records of a document that are read anew when it grew: tools still come back to them
 
@@ -54,7 +55,7 @@ def read_chain(
     source = session.source
     begun = source.state is None
     documents = None if keeping is not None else _documents(source, adapter)
-    with Batches(session.pk) as batch:
+    with Batches(session) as batch:
         going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
         going.assembly.goals.timeline = timeline_of(session)
         first_step = 1 if begun else going.assembly.oldest_open
@@ -70,7 +71,7 @@ def read_chain(
         batch.rest()
     assembly = going.assembly
     write_steps(session.pk, assembly.take_changed())
-    write_goals(session.pk, assembly.goals.take_changed(), batch.goals)
+    _write_goals(session, assembly, batch)
     _mark_counted_elsewhere(session, since=first_step)
     _count(session, counted, _sums(session, since=first_step))
     _describe(session, going.reader.facts, assembly, going.malformed, batch, modified)
@@ -203,11 +204,20 @@ class _Going:
             if keeping is not None and (batch.due or keeping.waiting >= HELD):
                 batch.rest()
                 keeping.store()
+            if len(self.assembly.changed) > _STEPS:
+                self._pass_on(batch)
         if keeping is not None:
             batch.rest()
             keeping.store()
             source.size = keeping.size
         source.state = lasting or self.state()
+
+    def _pass_on(self, batch: Batches) -> None:
+        """Write the steps and goals so far, so that memory does not grow with the log."""
+        batch.rest()
+        write_steps(batch.session.pk, self.assembly.take_closed())
+        _write_goals(batch.session, self.assembly, batch)
+        self.assembly.goals.pass_on()
 
     def _take(self, line: Line, batch: Batches, source_id: int, *, copied: bool = False) -> None:
         """Read and place one line."""
@@ -280,6 +290,11 @@ class _Going:
 
     def state(self) -> dict[str, Any]:
         return _state(self.assembly, self.reader, self.malformed, self.number)
+
+
+def _write_goals(session: Session, assembly: Assembly, batch: Batches) -> None:
+    write_goals(session.pk, assembly.goals.take_changed(), batch.goals)
+    batch.goals = {}
 
 
 def _documents(source: Source, adapter: Adapter) -> Documents | None:

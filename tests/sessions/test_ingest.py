@@ -306,3 +306,22 @@ def test_whatever_the_dirt_the_bytes_come_back_and_reading_in_two_goes_equals_on
     Source.objects.all().delete()
     assert rows(session_of(take_file(workspace, path))) == two
     assert Entry.objects.filter(session=in_two).count() == 0
+
+
+def test_steps_and_goals_are_written_on_the_way_and_come_to_the_same(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long log is written as it is read; in one go it comes to the same steps, goals and counts."""
+    data = bytes(turns(120))
+
+    def figures(session: Session) -> tuple[Any, ...]:
+        goals = session.goals.order_by("position").values_list("path", "status", "entries_count", "tokens", "first_seq")
+        steps = session.steps.order_by("n").values_list("n", "turn", "first_seq", "last_seq", "output")
+        return list(goals), list(steps), session.totals
+
+    whole = figures(session_of(take_file(workspace, write(tmp_path, data))))
+    Session.objects.all().delete()
+    Source.objects.all().delete()
+    monkeypatch.setattr("sessions.reading._STEPS", 70)
+    assert figures(session_of(take_file(workspace, write(tmp_path, data)))) == whole
+    assert len(whole[0]) == 120
