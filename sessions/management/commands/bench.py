@@ -17,7 +17,9 @@ class Command(SessionsCommand):
         which = parser.add_subparsers(dest="which", required=True, metavar="WHAT")
         ingest = which.add_parser("ingest", help="speed and memory of taking sessions in, beside the floor")
         ingest.add_argument("--mb", type=_count, default=50, metavar="N", help="megabytes to generate (default: 50)")
-        ingest.add_argument("--no-floor", action="store_true", help="ours alone: of a file too large to be held for the floor")
+        ingest.add_argument(
+            "--no-floor", action="store_true", help="ours alone: of a file too large to be held for the floor"
+        )
         ingest.add_argument("--one", action="store_true", help="one file, however large")
         append = which.add_parser("append", help="work of taking in one appended line, by the size of the session")
         append.add_argument("--mb", type=_count, nargs="+", default=[1, 25, 300], metavar="N")
@@ -89,7 +91,8 @@ class Command(SessionsCommand):
             case _:
                 for row in value["sizes"]:
                     self.stdout.write(
-                        f"{row['entries']:>9,} entries: preview {row['preview_seconds']:.2f} s, context {row['context_seconds']:.2f} s, "
+                        f"{row['entries']:>9,} entries: preview {row['preview_seconds']:.2f} s ({row['loading_seconds']:.2f} s loading, "
+                        f"{row['beyond_loading_seconds']:.2f} s beyond), context {row['context_seconds']:.2f} s, "
                         f"all meters {row['meters_seconds'] * 1000:.1f} ms; {row['status']}, "
                         f"{row['tokens_before']} → {row['tokens_after']} tokens, peak memory {row['peak_memory'] / 1e6:,.0f} MB"
                     )
