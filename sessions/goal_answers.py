@@ -9,6 +9,7 @@ from sessions.abandoned import Choice, Sums, Wanted, Week, facets, page, repeats
 from sessions.explorations import Exploration, explorations_of
 from sessions.goalcosts import took
 from sessions.goalmarks import Marked, note_of, standing
+from sessions.goalshown import status_of
 from sessions.models import Goal, Session
 from sessions.models_goals import Abandonment
 from sessions.ranges import Ranges
@@ -69,9 +70,7 @@ def current_of(session: Session, goals: Iterable[Goal] | None = None, *, inferre
 def goal_row(goal: Goal, given_up: Abandonment | None = None) -> Row:
     """`status` is the one in force; `stated` the agent's own, null for a goal that was added here."""
     figures = goal.figures
-    status = standing(goal)
-    if given_up is not None and status not in ("abandoned", "completed"):
-        status = given_up.status
+    status = status_of(goal, given_up)
     return {
         "path": goal.path,
         "parent": goal.parent,

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from sessions.charts import sample
 from sessions.ghosts import FOLDS, ROLLBACKS
+from sessions.goalshown import in_force
 from sessions.models import Goal, Session, Version
 from sessions.store import clean
 
@@ -136,7 +136,7 @@ def listed(sessions: Sequence[Session]) -> list[Listed]:
 def _goals(rows: Mapping[Any, Listed]) -> None:
     counted = (
         Goal.objects.filter(session__in=list(rows))
-        .annotate(stands=Coalesce("marked", "status"))
+        .annotate(stands=in_force())
         .values_list("session_id", "stands", "inferred")
         .annotate(n=Count("path"))
     )

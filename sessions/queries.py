@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import connection, models
 from django.db.models import Case, Count, F, Func, Max, Q, Sum, Value, When
-from django.db.models.functions import Coalesce
 
 from sessions.fields import to_multirange
 from sessions.ghosts import Band, Maker, Stretch, bands, stretch_after
+from sessions.goalshown import in_force
 from sessions.models import Entry, Goal, Insertion, Session, Step, Version
 from sessions.ranges import Ranges
 
@@ -252,7 +252,7 @@ class GoalWindow:
 
 def goals_of(session: Session, *, after: str | None = None, before: str | None = None) -> GoalWindow:
     """A window of the goal tree: behind or before a position, else around the goal in progress (of several, the last)."""
-    tree: Any = session.goals.annotate(stands=Coalesce("marked", "status")).order_by("position")
+    tree: Any = session.goals.annotate(stands=in_force()).order_by("position")
     summed = tree.order_by().values("stands").annotate(n=Count("path"), most=Max("tokens"))
     counts = {row["stands"]: (row["n"], row["most"]) for row in summed}
     if after is not None:
