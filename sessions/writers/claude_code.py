@@ -51,13 +51,15 @@ class _Transcript:
     expected: list[Item] = field(default_factory=list)
     notes: Notes = field(default_factory=Notes)
     _used: set[str] = field(default_factory=set)
+    _taken: set[str] = field(default_factory=set)  # ids that the log has
     _written: set[str] = field(default_factory=set)
     _equal: dict[bytes, int] | None = None
     _answers: dict[int, str] = field(default_factory=dict)
 
     def lines(self) -> bytes:
         draft = self.draft
-        self.session = draft.names.uuid4()
+        self._taken = {link.native_id for link in draft.links if link.native_id} | {draft.facts.native_id or ""}
+        self.session = self._new()
         out = [_line({"type": NAME, "sessionId": self.session, NAME: draft.lineage.to_json()})]
         folded = last_summary(draft.items) is not None
         if folded:
@@ -151,7 +153,7 @@ class _Transcript:
         changes |= body
         name = _name(member(raw, "uuid"))
         if name is None or name in self._used:
-            name = self.draft.names.uuid4()
+            name = self._new()
             changes["uuid"] = dumps(name)
             message = changes.get("message") or member(raw, "message")
             if message is not None and member(message, "id") is not None:
@@ -239,12 +241,18 @@ class _Transcript:
             "usage": _NO_FIGURES,
         }
 
+    def _new(self) -> str:
+        """An id that no record has, here or in the log."""
+        while (name := self.draft.names.uuid4()) in self._used or name in self._taken:
+            pass
+        return name
+
     def _answer_name(self) -> str:
         return "msg_" + self.draft.names.word("0123456789abcdefghijklmnopqrstuvwxyz", 24)
 
     def _envelope(self, kind: str) -> dict[str, Any]:
         draft = self.draft
-        own, parent = draft.names.uuid4(), self.parent
+        own, parent = self._new(), self.parent
         self._used.add(own)
         self.parent = own
         facts = draft.facts

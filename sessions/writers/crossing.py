@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from sessions.adapters.gemini_cli.lists import THANKS
+from sessions.adapters.opencode.parts import ASKED
 from sessions.contexts import Item
 from sessions.entries import Kind, Part, PartKind, Role
 from sessions.ranges import Ranges
-from sessions.writers.base import CannotWrite, Draft, Notes
+from sessions.writers.base import CannotWrite, Draft, Notes, is_summary
 from sessions.writers.goals import planned
 from sessions.writers.tools import ANY_TOOL, carried
 
+_FRAMES = {"opencode": ASKED, "gemini-cli": THANKS}
 TOLD = "a result told in words"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -115,6 +118,13 @@ class _Crossing:
         """What of an item is carried over: runs of parts of one role."""
         if item.role in (Role.SYSTEM, Role.DEVELOPER) and self.target not in ANY_TOOL:
             self.notes.add("words of the other agent's harness (role system or developer) left out")
+            return
+        if item.text.strip() == _FRAMES.get(self.source):
+            return  # the other agent's own words around its summaries
+        if is_summary(item) and item.role is Role.ASSISTANT:
+            said = tuple(Part(PartKind.TEXT, part.text) for part in item.parts if part.kind is PartKind.TEXT and part.text)
+            if said:
+                yield replace(item, role=Role.USER, parts=said, step=None, masked=False)
             return
         run: list[Part] = []
         role = item.role

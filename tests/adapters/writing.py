@@ -70,8 +70,8 @@ def draft_of(session: Taken, edits: Sequence[Edit], agent: str, *, seed: int = 1
     return crossed(draft, session.adapter.wire(items, session.reading.facts), agent)
 
 
-def written(session: Taken, edits: Sequence[Edit], agent: str) -> Written:
-    return writers()[agent].write(draft_of(session, edits, agent))
+def written(session: Taken, edits: Sequence[Edit], agent: str, *, seed: int = 1) -> Written:
+    return writers()[agent].write(draft_of(session, edits, agent, seed=seed))
 
 
 def read_back(made: Written, agent: str) -> Taken:
