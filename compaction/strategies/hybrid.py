@@ -140,7 +140,7 @@ class Hybrid:
             None,
             0,
             source="this product's own",
-            auto="three fifths of the aim beyond its first 1,000, or 8,000 and an eighth of it where that is less",
+            auto="three fifths of the aim beyond its first 2,500, or 8,000 and an eighth of it where that is less",
         ),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
@@ -205,7 +205,7 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
     if budget.threshold:
         aims.append(int(budget.threshold * _OF_WINDOW))
     aim = _or(params.get("aim"), min(aims))
-    file_total = _or(params.get("file_total"), min(max(0, aim - 1_000) * 3 // 5, 8_000 + aim // 8))
+    file_total = _or(params.get("file_total"), min(max(0, aim - 2_500) * 3 // 5, 8_000 + aim // 8))
     return _Used(
         protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
         free=_or(params.get("free"), min(30_000, aim // 4)),
