@@ -54,7 +54,7 @@
   function inspect(seq) {
     clearTimeout(waiting);
     waiting = setTimeout(function () {
-      htmx.ajax("GET", address("/inspect/" + seq), { target: "#inspector", swap: "innerHTML" }).then(() => peek(seq));
+      htmx.ajax("GET", address("/inspect/" + seq), { source: "#inspector", target: "#inspector", swap: "innerHTML" }).then(() => peek(seq));
     }, 120);
   }
 
@@ -84,7 +84,7 @@
       choose(found, options);
       return Promise.resolve();
     }
-    return htmx.ajax("GET", address("/entries", "at=" + encodeURIComponent(at)), { target: "#entries", swap: "innerHTML" }).then(function () {
+    return htmx.ajax("GET", address("/entries", "at=" + encodeURIComponent(at)), { source: "#entries", target: "#entries", swap: "innerHTML" }).then(function () {
       palimpsest.leaves.start();
       const now = main.querySelector(".entry[aria-current]") || (seq !== null && entryAt(seq)) || main.querySelector(".entry");
       if (now) { now.scrollIntoView({ block: "center" }); choose(now, { scroll: false }); }
@@ -110,11 +110,12 @@
     const split = palimpsest.stored("diff") === "split" && matchMedia("(min-width: 1000px)").matches;
     const path = address("/e/" + article.dataset.seq, open ? "closed=1" : split ? "diff=split" : "");
     const id = article.id;
-    htmx.ajax("GET", path, { target: "#" + id, swap: "outerHTML" }).then(function () {
+    // Each row asks for itself: requests of one source wait for one another, and of those that wait only the last is sent.
+    htmx.ajax("GET", path, { source: article, target: "#" + id, swap: "outerHTML" }).then(function () {
       const now = document.getElementById(id);
       if (!now) return;
       if (current) now.setAttribute("aria-current", "true");
-      now.focus({ preventScroll: true });
+      if (document.activeElement === document.body || now.contains(document.activeElement)) now.focus({ preventScroll: true });
     });
   }
 
@@ -122,7 +123,7 @@
     const row = link.closest(selector);
     if (!row.id) row.id = "row" + Math.random().toString(36).slice(2);
     const id = row.id;
-    htmx.ajax("GET", link.getAttribute("href"), { target: "#" + id, swap: "outerHTML" }).then(function () {
+    htmx.ajax("GET", link.getAttribute("href"), { source: row, target: "#" + id, swap: "outerHTML" }).then(function () {
       const now = document.getElementById(id);
       if (now && now.classList.contains("band")) { const act = now.querySelector(".ghost-link"); if (act) act.focus({ preventScroll: true }); }
     });
@@ -171,7 +172,7 @@
       else if (link.matches("[data-copy-from]")) { event.preventDefault(); copyFrom(link); }
       else if (link.matches(".ghost-link")) { event.preventDefault(); swapRow(link, ".band"); }
       else if (link.matches(".insertion-link")) { event.preventDefault(); swapRow(link, ".added"); }
-      else if (link.matches(".inspect-link")) { event.preventDefault(); htmx.ajax("GET", link.getAttribute("href"), { target: "#inspector", swap: "innerHTML" }); }
+      else if (link.matches(".inspect-link")) { event.preventDefault(); htmx.ajax("GET", link.getAttribute("href"), { source: "#inspector", target: "#inspector", swap: "innerHTML" }); }
       else if (link.matches("[data-edge]")) { event.preventDefault(); palimpsest.leaves.load(link); }
       else if (link.matches("[data-opens-records]")) { event.preventDefault(); swapRow(link, ".quiet"); }
       else if (link.matches(".entry .no, .records .no")) { event.preventDefault(); choose(link.closest("[data-seq]"), { scroll: false }); }
@@ -242,7 +243,7 @@
   }
 
   function sendPin(seq) {
-    htmx.ajax("POST", here + "/pin", { target: "#inspector", swap: "innerHTML", values: { seq } });
+    htmx.ajax("POST", here + "/pin", { source: "#inspector", target: "#inspector", swap: "innerHTML", values: { seq } });
   }
 
   // Keys ---------------------------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@
   // Marks ----------------------------------------------------------------------------------------------------------------------------------
 
   function bookmark(seq) {
-    htmx.ajax("POST", here + "/bookmark", { target: "#inspector", swap: "innerHTML", values: { seq } });
+    htmx.ajax("POST", here + "/bookmark", { source: "#inspector", target: "#inspector", swap: "innerHTML", values: { seq } });
   }
 
   function write() {
