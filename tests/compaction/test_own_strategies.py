@@ -39,9 +39,8 @@ def with_goals(start: Snapshot, owned: dict[range, str], *goals: Goal) -> Snapsh
 
 
 def test_a_goal_given_up_becomes_one_note_with_its_reason() -> None:
-    start = session(
-        prompt("make it fast"), work("look", 10), work("mmap", 15), say("No such device."), work("chunks", 4)
-    )
+    last = [say("No such device."), call("Bash", command="mmap 14"), result("no")]
+    start = session(prompt("make it fast"), work("look", 10), work("mmap", 14), last, work("chunks", 4))
     tree = with_goals(
         start,
         {range(1, 21): "1", range(21, 52): "2", range(52, 60): "2'"},
