@@ -40,7 +40,9 @@ def put(files: Iterable[tuple[Path, File]]) -> list[Path]:
             done.append(path)
     except FileExistsError as error:
         _take_away(done)
-        words = _("There is a file %(path)s already: nothing was written.") % {"path": error.filename2 or error.filename}
+        words = _("There is a file %(path)s already: nothing was written.") % {
+            "path": error.filename2 or error.filename
+        }
         raise Refused("exists", words) from error
     except OSError as error:
         _take_away(done)
@@ -145,7 +147,7 @@ _PLACES: Mapping[str, Place] = {
 }
 
 
-def command(agent: str, files: Iterable[str], going_on: str, cwd: str | None, placed: bool) -> str:
+def command(agent: str, files: Iterable[str], going_on: str, cwd: str | None, *, placed: bool) -> str:
     """The exact line for a shell that goes on from a session. `files`: where they lie; `placed`: the agent finds them there."""
     steps: list[str] = []
     if not placed:
@@ -159,7 +161,9 @@ def _bring(agent: str, file: str, cwd: str | None) -> list[str]:
     name = Path(file).name
     match agent:
         case "claude-code" if cwd:
-            folder = f'"${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}"/projects/{shlex.quote(re.sub(r"[^A-Za-z0-9]", "-", cwd))}'
+            folder = (
+                f'"${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}"/projects/{shlex.quote(re.sub(r"[^A-Za-z0-9]", "-", cwd))}'
+            )
         case "codex":
             year, month, day = name.removeprefix("rollout-")[:10].split("-")
             folder = f'"${{CODEX_HOME:-$HOME/.codex}}"/sessions/{year}/{month}/{day}'

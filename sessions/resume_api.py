@@ -16,7 +16,9 @@ router = Router(tags=["sessions"])
 
 
 class ResumeIn(Schema):
-    agent: str | None = Field(None, alias="as", description="whose session it becomes; the session's own agent by default")
+    agent: str | None = Field(
+        None, alias="as", description="whose session it becomes; the session's own agent by default"
+    )
     version: int | None = Field(None, description="the version; the one in force by default")
 
 
@@ -52,7 +54,9 @@ def get_resume(request: HttpRequest, session: str, agent: str | None = None, ver
     return made_row(writing.make(session_named(request, session), agent=agent, version=version))
 
 
-@router.post("/sessions/{session}/resume", summary="The file of a new session that goes on from a version", response={200: None})
+@router.post(
+    "/sessions/{session}/resume", summary="The file of a new session that goes on from a version", response={200: None}
+)
 def post_resume(request: HttpRequest, session: str, body: ResumeIn) -> Any:
     found = session_named(request, session)
     operators_only(request)
@@ -65,7 +69,9 @@ def post_resume(request: HttpRequest, session: str, body: ResumeIn) -> Any:
 
 
 @router.post(
-    "/sessions/{session}/resume/install", response=InstalledOut, summary="Put it where its agent lists sessions, on this machine"
+    "/sessions/{session}/resume/install",
+    response=InstalledOut,
+    summary="Put it where its agent lists sessions, on this machine",
 )
 def post_install(request: HttpRequest, session: str, body: InstallIn) -> Any:
     """Refused unless PALIMPSEST_INSTALL is on, while the original looks live, and where a file of that name is."""

@@ -68,7 +68,9 @@ def install(request: HttpRequest, name: str) -> HttpResponse:
     session = session_of(request, name)
     asked = _asked(request.POST, session)
     try:
-        put = writing.install(_made(session, asked), even_if_live=bool(request.POST.get("even_if_live")), by=request.user)
+        put = writing.install(
+            _made(session, asked), even_if_live=bool(request.POST.get("even_if_live")), by=request.user
+        )
     except Refused as refused:
         return _page(request, session, asked, refused, status=409)
     return _page(request, session, asked, put=put)
@@ -125,4 +127,3 @@ def _page(
         "live": refused is not None and refused.code == "looks_live",
     }
     return render(request, "sessions/resume.html", context, status=status)
-

@@ -75,7 +75,8 @@ def make(session: Session, *, agent: str | None = None, version: int | None = No
     if writer is None:
         known = ", ".join(sorted(writers()))
         raise Refused(
-            "no_writer", _("Sessions of %(agent)s cannot be written; there are: %(known)s.") % {"agent": wanted, "known": known}
+            "no_writer",
+            _("Sessions of %(agent)s cannot be written; there are: %(known)s.") % {"agent": wanted, "known": known},
         )
     row = _version(session, version)
     notes = _of_the_source(session)
@@ -108,13 +109,16 @@ def install(
     if not settings.INSTALL_SESSIONS:
         raise Refused(
             "not_allowed",
-            _("Sessions are put into agents' folders only where PALIMPSEST_INSTALL is on; write it to a folder instead."),
+            _(
+                "Sessions are put into agents' folders only where PALIMPSEST_INSTALL is on; write it to a folder instead."
+            ),
         )
     reason = homes.live_because(made.session.source.path, made.session.source.size)
     if reason is not None and not even_if_live:
         raise Refused(
             "looks_live",
-            _("The original looks live: %(reason)s. Wait for its agent to end, or say that it may be so.") % {"reason": reason},
+            _("The original looks live: %(reason)s. Wait for its agent to end, or say that it may be so.")
+            % {"reason": reason},
         )
     home = home or Path.home()
     cwd = made.session.cwd
@@ -146,7 +150,7 @@ def download(made: Made, *, by: Any = None) -> tuple[str, bytes]:
 def command_for(made: Made, paths: Sequence[str], *, installed: bool) -> str:
     """The line that goes on from the session whose files lie at `paths`."""
     going_on = made.writer.command(made.written.native_id, paths[0], placed=installed)
-    return homes.command(made.writer.agent, paths, going_on, made.session.cwd, installed)
+    return homes.command(made.writer.agent, paths, going_on, made.session.cwd, placed=installed)
 
 
 # -- the draft ----------------------------------------------------------------------------------------------------------
@@ -165,9 +169,7 @@ def _of_the_source(session: Session) -> tuple[str, ...]:
         notes.append(_("the original was rewritten since: this comes from the revision the version was made over"))
     unknown = session.entries.filter(kind=Kind.OTHER, lane="").count()
     if unknown:
-        notes.append(
-            _("%(n)s records of kinds not known here are not carried over") % {"n": f"{unknown:,}"}
-        )
+        notes.append(_("%(n)s records of kinds not known here are not carried over") % {"n": f"{unknown:,}"})
     return tuple(notes)
 
 
@@ -255,7 +257,8 @@ def _read_back(session: Session, agent: str, written: Written) -> int:
     wrong = difference(wanted, got)
     if wrong is not None:
         raise Refused(
-            "differs", _("Not written: the new session would not send what the version does. %(what)s.") % {"what": wrong}
+            "differs",
+            _("Not written: the new session would not send what the version does. %(what)s.") % {"what": wrong},
         )
     return len(got)
 

@@ -38,8 +38,9 @@ def take(value: Any, facts: Facts) -> Entry:
     found = {key: known for key, known in kept.items() if known is not None}
     if isinstance(found.get("agent"), str):
         facts.extra[FACT] = found
-        if isinstance(found.get("native_id"), str) and facts.parent_kind != "subagent":
-            facts.parent_native_id, facts.parent_kind = found["native_id"], "fork"
+        name = found.get("native_id")
+        if isinstance(name, str) and facts.parent_kind != "subagent":
+            facts.parent_native_id, facts.parent_kind = name, "fork"
     words = f"Written by Palimpsest from {found.get('agent', '?')} {found.get('native_id', '')}".rstrip()
     return Entry(Kind.META, parts=(Part(PartKind.MARKER, words),))
 

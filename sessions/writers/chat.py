@@ -57,7 +57,9 @@ def _same(before: Item, item: Item, role: Role) -> bool:
 
 def words(parts: Sequence[Part]) -> str:
     """The texts of parts, a line between them; media by their names."""
-    return "\n".join(part.text for part in parts if part.kind not in (PartKind.TOOL_CALL, PartKind.REASONING) and part.text)
+    return "\n".join(
+        part.text for part in parts if part.kind not in (PartKind.TOOL_CALL, PartKind.REASONING) and part.text
+    )
 
 
 def chat_calls(parts: Sequence[Part]) -> list[dict[str, Any]]:

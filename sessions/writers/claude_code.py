@@ -36,7 +36,10 @@ class ClaudeCode:
         made = _Transcript(draft)
         data = made.lines()
         return Written(
-            made.session, (File(f"{made.session}.jsonl", data),), tuple(made.expected), (*draft.notes, *made.notes.lines())
+            made.session,
+            (File(f"{made.session}.jsonl", data),),
+            tuple(made.expected),
+            (*draft.notes, *made.notes.lines()),
         )
 
     def command(self, native_id: str, file: str, *, placed: bool) -> str:
@@ -93,7 +96,11 @@ class _Transcript:
             changes: dict[str, bytes | None] = {"sessionId": dumps(self.session)}
             if link.native_parent not in self._written:
                 changes["parentUuid"] = dumps(self.parent)
-            if link.response_id is None and (message := member(raw, "message")) is not None and member(message, "usage"):
+            if (
+                link.response_id is None
+                and (message := member(raw, "message")) is not None
+                and member(message, "usage")
+            ):
                 changes["message"] = spliced(message, {"usage": dumps(_NO_FIGURES)})
             self._used.add(link.native_id)
             self._written.add(link.native_id)
@@ -287,14 +294,18 @@ def _blocks(parts: Sequence[Part], content: Any) -> Iterator[dict[str, Any] | No
 
 
 def _bare(parts: Sequence[Part]) -> tuple[Part, ...]:
-    return tuple(replace(part, role=None, tool=part.tool if part.kind is PartKind.TOOL_CALL else None) for part in parts)
+    return tuple(
+        replace(part, role=None, tool=part.tool if part.kind is PartKind.TOOL_CALL else None) for part in parts
+    )
 
 
 def _result(group: Sequence[Part], old: Any) -> dict[str, Any]:
     first = group[0]
     media: list[Any] = []
     if len(group) > 1 and isinstance(old, dict) and isinstance(old.get("content"), list):
-        media = [piece for piece in old["content"] if isinstance(piece, dict) and piece.get("type") in ("image", "document")]
+        media = [
+            piece for piece in old["content"] if isinstance(piece, dict) and piece.get("type") in ("image", "document")
+        ]
     content: Any = [{"type": "text", "text": first.text}, *media] if media else first.text
     block = {**old} if isinstance(old, dict) else {"type": "tool_result", "tool_use_id": first.call_id}
     block["content"] = content

@@ -18,7 +18,7 @@ from sessions.adapters.lineage import NAME
 from sessions.adapters.records import NotARecord, load
 from sessions.contexts import Item
 from sessions.entries import Kind, Part, PartKind, Role, digest_of
-from sessions.writers.base import Draft, File, Notes, Written, is_summary, last_summary, stamp
+from sessions.writers.base import Draft, File, Notes, Written, last_summary, stamp
 from sessions.writers.goals import split
 from sessions.writers.splice import dumps, member, spliced
 
@@ -125,7 +125,9 @@ class _Rollout:
     def _compacted(self, items: Sequence[Item], summary: Item) -> None:
         history = [self._payload(item) for item in items]
         self._begin()
-        self._line("compacted", {"message": summary.text, "replacement_history": [one for many in history for one in many]})
+        self._line(
+            "compacted", {"message": summary.text, "replacement_history": [one for many in history for one in many]}
+        )
         self._line("event_msg", {"type": "context_compacted"})
         self._close()
 
@@ -189,15 +191,14 @@ class _Rollout:
         if self._known is None:
             self._known = {}
             for link in self.draft.links:
-                for raw in self._raw_items(link):
-                    if _is_item(raw):
-                        found = read_item(raw)
-                        self._known[digest_of(found.role, found.parts)] = raw
+                for one in self._raw_items(link):
+                    if _is_item(one):
+                        read = read_item(one)
+                        self._known[digest_of(read.role, read.parts)] = one
         found = self._known.get(item.digest)
         if found is not None or item.seq is None:
             return found
-        link = next((one for one in self.draft.links if one.seq == item.seq), None)
-        raw = next(iter(self._raw_items(link)), None) if link is not None else None
+        raw = next(iter(self._raw_items(self.draft.links[item.seq])), None)
         return _told(raw, item) if raw is not None and _is_item(raw) else None
 
     def _raw_items(self, link: Link) -> Iterator[dict[str, Any]]:
@@ -254,7 +255,6 @@ class _Rollout:
         when = stamp(at) if at is not None else self.draft.names.stamp()
         body = payload if isinstance(payload, bytes) else dumps(payload)
         return b'{"timestamp":%s,"type":%s,"payload":%s}' % (dumps(when), dumps(name), body)
-
 
 
 def _is_item(raw: Mapping[str, Any]) -> bool:

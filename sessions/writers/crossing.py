@@ -122,7 +122,9 @@ class _Crossing:
         if item.text.strip() == _FRAMES.get(self.source):
             return  # the other agent's own words around its summaries
         if is_summary(item) and item.role is Role.ASSISTANT:
-            said = tuple(Part(PartKind.TEXT, part.text) for part in item.parts if part.kind is PartKind.TEXT and part.text)
+            said = tuple(
+                Part(PartKind.TEXT, part.text) for part in item.parts if part.kind is PartKind.TEXT and part.text
+            )
             if said:
                 yield replace(item, role=Role.USER, parts=said, step=None, masked=False)
             return
@@ -150,8 +152,12 @@ class _Crossing:
             for part in item.parts:
                 if part.kind is PartKind.TOOL_CALL and part.call_id not in results:
                     self.notes.add("a call without a result got one that says so")
-                    words = Part(PartKind.TOOL_RESULT, "[no result was recorded]", part.tool, part.call_id, is_error=True)
-                    out.append(replace(item, key=f"{item.key}-none", role=Role.TOOL, kind=Kind.TOOL_RESULT, parts=(words,)))
+                    words = Part(
+                        PartKind.TOOL_RESULT, "[no result was recorded]", part.tool, part.call_id, is_error=True
+                    )
+                    out.append(
+                        replace(item, key=f"{item.key}-none", role=Role.TOOL, kind=Kind.TOOL_RESULT, parts=(words,))
+                    )
         return out
 
     def _of(self, item: Item, role: Role | None, parts: Sequence[Part]) -> Item:

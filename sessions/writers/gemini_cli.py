@@ -23,7 +23,7 @@ from sessions.adapters.gemini_cli.wire import sent
 from sessions.adapters.lineage import NAME
 from sessions.adapters.records import NotARecord, load
 from sessions.contexts import InsertKind, Item
-from sessions.entries import Kind, Part, PartKind, Role, digest_of
+from sessions.entries import Part, PartKind, Role, digest_of
 from sessions.writers.base import Draft, File, Notes, Written, groups, is_summary, stamp
 from sessions.writers.goals import split
 from sessions.writers.splice import dumps, member, spliced
@@ -139,8 +139,9 @@ class _Log:
                 record = load(self.draft.record(link.seq))
             except NotARecord:
                 continue
-            body = record.get("$set") if isinstance(record.get("$set"), dict) else record
-            for message in [record, *(body.get("messages") or [])]:
+            body = record.get("$set")
+            said = (body if isinstance(body, dict) else record).get("messages")
+            for message in [record, *(said if isinstance(said, list) else [])]:
                 if isinstance(message, dict):
                     self._learn_message(message)
 
@@ -158,17 +159,20 @@ class _Log:
 
     def _framed(self, items: Sequence[Item]) -> Iterator[Item]:
         """The context as the agent will have it: a summary in its tags, acknowledged; nothing that the agent would leave out."""
-        for n, item in enumerate(items):
-            if item.role in (Role.USER, Role.SYSTEM, Role.DEVELOPER) and not item.results:
-                item = self._readable(item)
+        for n, told in enumerate(items):
+            spoken = told.role in (Role.USER, Role.SYSTEM, Role.DEVELOPER) and not told.results
+            item = self._readable(told) if spoken else told
             if is_summary(item) and not is_snapshot(item.text.strip()):
                 self.notes.add("a summary stands in the tags of the agent's own snapshots")
-                item = replace(item, parts=(Part(PartKind.TEXT, _SNAPSHOT.format(item.text)),))
-            yield item
+                yield replace(item, parts=(Part(PartKind.TEXT, _SNAPSHOT.format(item.text)),))
+            else:
+                yield item
             follows = items[n + 1] if n + 1 < len(items) else None
             if is_summary(item) and (follows is None or follows.text.strip() != THANKS):
                 self.notes.add("the agent's acknowledgement follows the summary")
-                yield Item(f"{item.key}-thanks", None, Role.ASSISTANT, InsertKind.NOTICE, (Part(PartKind.TEXT, THANKS),))
+                yield Item(
+                    f"{item.key}-thanks", None, Role.ASSISTANT, InsertKind.NOTICE, (Part(PartKind.TEXT, THANKS),)
+                )
 
     def _readable(self, item: Item) -> Item:
         text = item.text.strip()

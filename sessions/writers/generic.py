@@ -126,7 +126,9 @@ def _anthropic(message: Message, notes: Notes) -> Iterator[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for part in parts:
         if part.kind is PartKind.TOOL_CALL:
-            blocks.append({"type": "tool_use", "id": part.call_id, "name": part.tool or "tool", "input": arguments(part.text)})
+            blocks.append(
+                {"type": "tool_use", "id": part.call_id, "name": part.tool or "tool", "input": arguments(part.text)}
+            )
         elif part.kind is PartKind.TOOL_RESULT:
             failed = {"is_error": True} if part.is_error else {}
             blocks.append({"type": "tool_result", "tool_use_id": part.call_id, "content": part.text, **failed})

@@ -65,7 +65,9 @@ class _Transcript:
         told = list(self._recorded(shown)) if draft.agent == AGENT else []
         out += told
         before, behind = split(self.expected)
-        listed, goals = ([said for message in messages(items) for said in self._said(message)] for items in (before, behind))
+        listed, goals = (
+            [said for message in messages(items) for said in self._said(message)] for items in (before, behind)
+        )
         self.count = len(listed) + len(goals)
         if draft.agent != AGENT and last_summary(draft.items) is None:
             out += [dumps({"type": "msg", **message}) for message in listed]

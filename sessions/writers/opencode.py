@@ -7,7 +7,7 @@ the agent shows it and does not read it back. Checked with 1.18.33.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from sessions.adapters.opencode.values import inside
 from sessions.adapters.records import load
 from sessions.contexts import InsertKind, Item
 from sessions.entries import Kind, Part, PartKind, Role
-from sessions.writers.base import Draft, File, Notes, Written, is_summary, last_summary
+from sessions.writers.base import Draft, File, Notes, Written, last_summary
 from sessions.writers.splice import dumps
 
 AGENT = "opencode"
@@ -100,7 +100,10 @@ class _Export:
             self.expected = [_asked(items[at]), _told(items[at]), *rest]
             return [*self._ghosts(tail, ()), *tail, *self._compaction(items[at], tail)]
         asked = self._infos[there[0]].seq
-        cut = next((n for n, item in enumerate(rest) if (item.seq if item.seq is not None else item.after or 0) >= asked), len(rest))
+        cut = next(
+            (n for n, item in enumerate(rest) if (item.seq if item.seq is not None else item.after or 0) >= asked),
+            len(rest),
+        )
         tail, after = self._messages(rest[:cut]), self._messages(rest[cut:])
         request, answer = (self._whole(name) for name in there)
         for part in request.parts:
@@ -302,8 +305,9 @@ class _Export:
             if not inside(said.info, "time", "completed") or int(own) <= before:
                 said.figures = False  # its answer is known again by its times and figures alone
             name = self._id("msg")
-            time = said.info.get("time") if isinstance(said.info.get("time"), dict) else {}
-            said.info = {**said.info, "id": name, "sessionID": self.session, "time": {**time, "created": self._clock}}
+            time = said.info.get("time")
+            times = {**(time if isinstance(time, dict) else {}), "created": self._clock}
+            said.info = {**said.info, "id": name, "sessionID": self.session, "time": times}
             if said.info.get("role") == "assistant":
                 said.info["parentID"] = asked or name
                 self._fill(said)
@@ -346,7 +350,8 @@ class _Export:
             found = next((link for link in draft.links if link.facts.get("is") == "session"), None)
             recorded = load(draft.record(found.seq)) if found is not None else {}
         info = {key: recorded[key] for key in _KEPT if recorded.get(key) is not None}
-        metadata = recorded.get("metadata") if isinstance(recorded.get("metadata"), dict) else {}
+        kept = recorded.get("metadata")
+        metadata = {**(kept if isinstance(kept, dict) else {}), NAME: draft.lineage.to_json()}
         created = inside(recorded, "time", "created")
         return info | {
             "id": self.session,
@@ -355,7 +360,7 @@ class _Export:
             "directory": info.get("directory") or draft.facts.cwd or "/",
             "title": draft.title or info.get("title") or "Session",
             "version": recorded.get("version") or _VERSION,
-            "metadata": {**metadata, NAME: draft.lineage.to_json()},
+            "metadata": metadata,
             "time": {"created": created if isinstance(created, int) else self._now(), "updated": self._now()},
         }
 

@@ -28,9 +28,7 @@ def spliced(raw: bytes, changes: Mapping[str, bytes | None]) -> bytes:
     """
     places = _places(raw)
     if any(value is None and name in places for name, value in changes.items()):
-        kept = {
-            name: raw[start:stop] for name, (start, stop) in places.items() if changes.get(name, b"") is not None
-        }
+        kept = {name: raw[start:stop] for name, (start, stop) in places.items() if changes.get(name, b"") is not None}
         raw = b"{" + b",".join(dumps(name) + b":" + value for name, value in kept.items()) + b"}"
         places = _places(raw)
     added = [(name, value) for name, value in changes.items() if value is not None and name not in places]

@@ -173,12 +173,19 @@ def _tree(draft: Draft) -> dict[str, Any]:
     for goal in goals:
         status = _STATUS.get(goal.status.value, goal.status)
         note = goal.note or (goal.text if status in (GoalStatus.COMPLETED, GoalStatus.ABANDONED) else None)
-        node = {"id": ids[goal.path], "description": goal.text, "status": status.value, "summary": note, "children": []}
+        name = ids[goal.path]
+        node: dict[str, Any] = {
+            "id": name,
+            "description": goal.text,
+            "status": status.value,
+            "summary": note,
+            "children": [],
+        }
         nodes[goal.path] = node
         parent = nodes.get(goal.path.rpartition(".")[0])
         (parent["children"] if parent is not None else top).append(node)
         if status is GoalStatus.IN_PROGRESS:
-            current = node["id"]
+            current = name
     return {"mission": extra.get("mission") or draft.title or "", "current_id": current, "goals": top}
 
 

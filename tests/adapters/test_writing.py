@@ -139,11 +139,16 @@ def edited(draw: st.DrawFn, session: Taken) -> tuple[object, ...]:
     """A fold of a beginning, or none; masks; insertions of every kind anywhere between whole answers."""
     entries = any(item.seq is not None for item in session.items(session.edits))
     fold = entries and draw(st.booleans())
-    edits = list(folded(session, upto=draw(st.floats(0.1, 0.9)), file=draw(st.booleans()), mask=False) if fold else session.edits)
+    edits = list(
+        folded(session, upto=draw(st.floats(0.1, 0.9)), file=draw(st.booleans()), mask=False) if fold else session.edits
+    )
     left = [item for item in session.items(edits) if item.seq is not None and not item.masked]
     for item in left:
         if item.results and draw(st.booleans()):
-            parts = tuple(p if p.kind is not PartKind.TOOL_RESULT else type(p)(p.kind, "[out]", p.tool, p.call_id) for p in item.parts)
+            parts = tuple(
+                p if p.kind is not PartKind.TOOL_RESULT else type(p)(p.kind, "[out]", p.tool, p.call_id)
+                for p in item.parts
+            )
             edits.append(Replace(item.seq or 0, parts))
     places = [item.seq for n, item in enumerate(left) if n + 1 == len(left) or left[n + 1].role is Role.USER]
     for seq in places:
@@ -153,7 +158,12 @@ def edited(draw: st.DrawFn, session: Taken) -> tuple[object, ...]:
     return tuple(edits)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 @given(data=st.data(), chat=chats())
 def test_the_law_over_made_up_sessions(data: st.DataObject, chat: bytes) -> None:
     """From a chat to each agent, there changed, and written again as that agent's own and as another's."""
@@ -161,7 +171,12 @@ def test_the_law_over_made_up_sessions(data: st.DataObject, chat: bytes) -> None
     for agent in ("claude-code", "codex", "gemini-cli", "opencode", "j-cli", "trace", "anthropic", "ai-sdk"):
         made = written(source, (), agent)
         there = read_back(made, agent)
-        assert difference(blocks(adapter_of(agent).wire(made.expected, there.reading.facts)), blocks(there.reading.context())) is None
+        assert (
+            difference(
+                blocks(adapter_of(agent).wire(made.expected, there.reading.facts)), blocks(there.reading.context())
+            )
+            is None
+        )
         edits = data.draw(edited(there))
         assert unlike(there, edits, agent) is None, agent
         other = data.draw(st.sampled_from([one for one in writers() if one != agent]))

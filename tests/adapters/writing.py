@@ -132,9 +132,20 @@ def folded(session: Taken, *, upto: float = 0.5, file: bool = True, mask: bool =
                 )
             )
     out += inserts
-    out.append(Insert(after, Role.USER, InsertKind.SUMMARY, text("## Summary\n\nWhat was done <so far> & why."), stands))
+    out.append(
+        Insert(after, Role.USER, InsertKind.SUMMARY, text("## Summary\n\nWhat was done <so far> & why."), stands)
+    )
     if file:
-        out.append(Insert(after, Role.USER, InsertKind.FILE, text("The file src/main.rs now:\n\nfn main() {}"), Ranges(), "src/main.rs"))
+        out.append(
+            Insert(
+                after,
+                Role.USER,
+                InsertKind.FILE,
+                text("The file src/main.rs now:\n\nfn main() {}"),
+                Ranges(),
+                "src/main.rs",
+            )
+        )
     return tuple(out)
 
 

@@ -48,7 +48,8 @@ def test_the_page_says_what_would_be_written_and_the_file_is_that_one(workspace:
     assert "Install on this machine" not in page
     assert not session.events.filter(what="written_back").exists()
     answer = quill.post(
-        reverse("sessions:resume-file", args=[session.pk]), {"as": "codex", "mark": mark[1], "version": str(session.current.n)}  # type: ignore[union-attr]
+        reverse("sessions:resume-file", args=[session.pk]),
+        {"as": "codex", "mark": mark[1], "version": str(session.current.n)},  # type: ignore[union-attr]
     )
     assert native[1] in answer.headers["Content-Disposition"]
     assert json.loads(answer.content.splitlines()[0])["payload"]["id"] == native[1]
@@ -88,14 +89,21 @@ def test_the_api_answers_as_the_command_does(workspace: Workspace, session: Sess
     row = client.get(f"/api/sessions/{session.pk}/resume?agent=gemini-cli", **key).json()  # type: ignore[arg-type]
     assert row["agent"] == "gemini-cli"
     assert row["blocks"] > 10
-    whole = client.post(f"/api/sessions/{session.pk}/resume", json.dumps({"as": "trace"}), content_type="application/json", **key)  # type: ignore[arg-type]
+    whole = client.post(
+        f"/api/sessions/{session.pk}/resume", json.dumps({"as": "trace"}), content_type="application/json", **key
+    )  # type: ignore[arg-type]
     assert whole.content.startswith(b"PK")
-    wrong = client.post(f"/api/sessions/{session.pk}/resume", json.dumps({"as": "x"}), content_type="application/json", **key)  # type: ignore[arg-type]
+    wrong = client.post(
+        f"/api/sessions/{session.pk}/resume", json.dumps({"as": "x"}), content_type="application/json", **key
+    )  # type: ignore[arg-type]
     assert (wrong.status_code, wrong.json()["error"]["code"]) == (422, "no_writer")
     refused = client.post(f"/api/sessions/{session.pk}/resume/install", "{}", content_type="application/json", **key)  # type: ignore[arg-type]
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "not_allowed")
     reading = bearer(workspace, Role.VIEWER)
-    assert client.post(f"/api/sessions/{session.pk}/resume", "{}", content_type="application/json", **reading).status_code == 403  # type: ignore[arg-type]
+    assert (
+        client.post(f"/api/sessions/{session.pk}/resume", "{}", content_type="application/json", **reading).status_code
+        == 403
+    )  # type: ignore[arg-type]
 
 
 def test_hostile_titles_stay_words(workspace: Workspace, session: Session) -> None:

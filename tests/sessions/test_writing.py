@@ -100,7 +100,9 @@ def test_what_was_written_is_the_version_and_knows_where_it_comes_from(
         assert blocks(context_items(back)) == blocks(context_items(session))
         assert back.native_head is not None
         assert back.native_head.kind == "compaction"
-        assert back.entries.filter(sent=True, seq__in=list(back.native_head.hidden)).exists()  # what was folded can be read there
+        assert back.entries.filter(
+            sent=True, seq__in=list(back.native_head.hidden)
+        ).exists()  # what was folded can be read there
 
 
 def test_another_agents_session_is_linked_across(workspace: Workspace, tmp_path: Path) -> None:
@@ -233,9 +235,7 @@ def test_records_of_a_later_version_are_left_out_and_said(workspace: Workspace, 
 def test_signed_reasoning_stays_whole_or_goes_whole(workspace: Workspace, tmp_path: Path) -> None:
     session = a_session(workspace, tmp_path / "there")
     signed = next(
-        seq
-        for seq, kind in session.entries.order_by("seq").values_list("seq", "kind")
-        if kind == "reasoning"
+        seq for seq, kind in session.entries.order_by("seq").values_list("seq", "kind") if kind == "reasoning"
     )
     step = Entry.objects.get(session=session, seq=signed).step
     rest = list(session.entries.filter(step=step).exclude(seq=signed).values_list("seq", flat=True))
@@ -339,7 +339,9 @@ def test_goals_changed_here_travel(agent: str, workspace: Workspace, tmp_path: P
     if agent == "trace":
         tree = json.loads(next(Path(path) for path in put.paths if path.endswith("goal.json")).read_bytes())
         assert ["Ship the importer", "in_progress"] in [[one["description"], one["status"]] for one in tree["goals"]]
-        assert ["abandoned", "the network mount cannot do it"] in [[one["status"], one["summary"]] for one in tree["goals"]]
+        assert ["abandoned", "the network mount cannot do it"] in [
+            [one["status"], one["summary"]] for one in tree["goals"]
+        ]
         assert tree["current_id"] in [one["id"] for one in tree["goals"]]
         return
     sent = "\n".join(item.text for item in context_items(back))

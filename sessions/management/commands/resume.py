@@ -27,16 +27,25 @@ class Command(SessionCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--as", dest="agent", metavar="AGENT", help=f"whose session it becomes (default: its own): {', '.join(writers())}"
+            "--as",
+            dest="agent",
+            metavar="AGENT",
+            help=f"whose session it becomes (default: its own): {', '.join(writers())}",
         )
-        parser.add_argument("--version", dest="number", type=int, metavar="V", help="the version (default: the one in force)")
+        parser.add_argument(
+            "--version", dest="number", type=int, metavar="V", help="the version (default: the one in force)"
+        )
         where = parser.add_mutually_exclusive_group(required=True)
         where.add_argument("--out", type=Path, metavar="DIR", help="write it below this folder")
         where.add_argument(
-            "--install", action="store_true", help="put it where the agent lists its sessions (needs PALIMPSEST_INSTALL=1)"
+            "--install",
+            action="store_true",
+            help="put it where the agent lists its sessions (needs PALIMPSEST_INSTALL=1)",
         )
         parser.add_argument(
-            "--even-if-live", action="store_true", help="with --install: although the original looks as if its agent had it open"
+            "--even-if-live",
+            action="store_true",
+            help="with --install: although the original looks as if its agent had it open",
         )
 
     def act(self, options: dict[str, Any]) -> Any:
