@@ -29,8 +29,9 @@ IS_LITERAL = -0.67
 
 LATELY = 10
 
-TYPICAL_ERROR = 0.12
-"""Mean absolute error of the predicted share kept against the share really needed, over 1,965 cases."""
+TYPICAL_ERROR = 0.14
+"""Mean absolute error of the predicted share kept against the share really needed, over contexts of 2,000 to 16,000 tokens that strategies and
+baselines made of recorded sessions; see docs/retention.md."""
 
 READ_CHARACTERS = 4_000_000
 """Text read for terms, newest first; beyond it only the words of people and the assistant count. More than the largest window
