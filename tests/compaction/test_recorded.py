@@ -10,7 +10,7 @@ import pytest
 from compaction.budget import budget_for, meter_for
 from compaction.plan import Snapshot, Status
 from compaction.preview import Preview, preview
-from compaction.strategies import by_id
+from compaction.strategies import by_id, strategies
 from compaction.strategies.base import settled
 from sessions.adapters import by_agent
 from sessions.assembly import Reading, read_whole
@@ -84,3 +84,21 @@ def followed(reading: Reading, start: Snapshot, made: Preview, told: str) -> Non
     then = replace(start, items=held, tokens=tokens, edits=made.edits, ghosts=hidden_by(made.edits))
     again = preview(HYBRID, then, budget_for(meter), settled(HYBRID.params, {}))
     assert again.status in REFUSALS, f"{told}, then {again.status} {again.reason} {again.plan.facts}"
+
+
+@pytest.mark.parametrize(("folder", "agent"), [("claude-code", "claude-code"), ("codex", "codex")])
+def test_every_strategy_on_some(shared_data: Path, folder: str, agent: str) -> None:
+    paths = sorted(sessions_of(shared_data / folder, agent), key=lambda path: (path.stat().st_size, path.name))
+    for path in paths[len(paths) // 3 :: max(1, len(paths) // 6)][:3]:
+        reading = read_whole(by_agent(agent), path, [(path.read_bytes(), False)])
+        goals = tuple(reading.goals)
+        for name, strategy in strategies().items():
+            start = replace(taken(reading, agent), goals=lambda goals=goals: goals)
+            given = {"ranges": f"{start.last_seq // 4}-{start.last_seq // 2}"} if name == "range" else {}
+            made = preview(strategy, start, budget_for(meter_for(agent)), settled(strategy.params, given))
+            told = f"{path.name} {name}: {made.status} {made.reason}"
+            if made.lands:
+                assert made.tokens_after < made.tokens_before, told
+            else:
+                assert made.status in REFUSALS, told
+                assert made.reason, told
