@@ -227,8 +227,8 @@ class _Going:
         else:
             entry = self.reader.read(line)
         placed = self.assembly.place(entry, line, copied=copied)
-        self.telling.add(placed, lasting=line.ended)
         batch.add(placed, source_id)
+        self.telling.add(placed, lasting=line.ended)  # behind it: a history may ask for the parts of the entry it is given
         self.malformed += entry.kind is Kind.MALFORMED
 
     def document(self, lines: list[Line], session: Session, batch: Batches) -> None:

@@ -408,6 +408,11 @@ def visible_digests(session_id: Any, hidden: Ranges, until_seq: int | None = Non
     """Of every sent entry that is not hidden, in order: seq, digest, o200k tokens."""
     query = "SELECT seq, digest, tokens FROM agent_sessions_entry WHERE session_id = %s AND sent AND NOT (%s::int4multirange @> seq)"
     values: list[Any] = [session_id, to_multirange(hidden)]
+    if hidden:
+        # What a compaction hides is one long span: the key leads over it, where the multirange would be asked of every row.
+        start, stop = max(hidden.spans, key=lambda span: span[1] - span[0])
+        query += " AND (seq < %s OR seq >= %s)"
+        values += [start, stop]
     if until_seq is not None:
         query += " AND seq <= %s"
         values.append(until_seq)
