@@ -54,7 +54,7 @@ def likeness(one: str, other: str) -> float:
         return 0.0
     mine, theirs = marks(a), marks(b)
     both = len(mine & theirs)
-    alike = both > 1 and 2 * both >= ALIKE * (len(mine) + len(theirs))
+    alike = (mine == theirs and both > 0) or (both > 1 and 2 * both >= ALIKE * (len(mine) + len(theirs)))
     return ratio if alike or ratio >= PLAIN else 0.0
 
 

@@ -190,6 +190,7 @@ def test_texts_that_are_one_item_and_texts_that_are_two() -> None:
         ("修复登录页面的错误", "修复登录页面的错误提示"),
         ("Implement the parser", "Implementing the parser"),
         ("deploy 🚀", "Deploy 🚀"),
+        ("write", "write it"),
     ]
     two = [
         ("Write tests", "Write docs"),
