@@ -45,14 +45,16 @@ class HookIn(Schema):
     on: bool = True
 
 
-@router.get("/rules", response=dict[str, Any], summary="Rules for automatic runs, and what they saw last")
+@router.get("/automatic-rules", response=dict[str, Any], summary="Rules for automatic runs, and what they saw last")
 def list_rules(request: HttpRequest) -> dict[str, Any]:
     found = rules.rules_of(_workspace(request))
     return {"rules": [rule_json(rule) for rule in found], "looks": looks_json(found)}
 
 
 @router.post(
-    "/rules", response=dict[str, Any], summary="Make a rule, in the place of the one for the same occasion and scope"
+    "/automatic-rules",
+    response=dict[str, Any],
+    summary="Make a rule, in the place of the one for the same occasion and scope",
 )
 def put_rule(request: HttpRequest, wanted: RuleIn) -> dict[str, Any]:
     _only(request, "operator", "admin")
@@ -61,7 +63,7 @@ def put_rule(request: HttpRequest, wanted: RuleIn) -> dict[str, Any]:
     return rule_json(rules.put(_workspace(request), wanted.when, session=session, by=request.user, **given))
 
 
-@router.delete("/rules/{rule_id}", response=dict[str, Any], summary="Take a rule back")
+@router.delete("/automatic-rules/{rule_id}", response=dict[str, Any], summary="Take a rule back")
 def drop_rule(request: HttpRequest, rule_id: int) -> dict[str, Any]:
     _only(request, "operator", "admin")
     return rule_json(rules.drop(_workspace(request), rule_id))
