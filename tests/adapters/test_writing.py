@@ -185,7 +185,7 @@ def test_the_law_over_made_up_sessions(data: st.DataObject, chat: bytes) -> None
 
 # -- pieces -------------------------------------------------------------------------------------------------------------
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda s: st.lists(s, max_size=3) | st.dictionaries(st.text(max_size=4), s, max_size=3), max_leaves=8)  # fmt: skip
+JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8), lambda s: st.lists(s, max_size=3) | st.dictionaries(st.text(max_size=4), s, max_size=3), max_leaves=8)  # fmt: skip
 
 
 @given(
