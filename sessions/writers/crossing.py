@@ -19,6 +19,7 @@ from sessions.writers.goals import planned
 from sessions.writers.tools import ANY_TOOL, carried
 
 _FRAMES = {"opencode": ASKED, "gemini-cli": THANKS}
+_NAMES = {"claude-code": "Claude Code", "codex": "Codex", "gemini-cli": "Gemini CLI", "opencode": "OpenCode"}
 TOLD = "a result told in words"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -194,7 +195,9 @@ class _Crossing:
         found = carried(part.tool, part.text, self.source, self.target)
         call = part.call_id or ""
         if found is None:
-            self.notes.add(f"calls of {part.tool or 'a tool'} told in words: {self.target} has no equal")
+            self.notes.add(
+                f"calls of {part.tool or 'a tool'} told in words: {_NAMES.get(self.target, self.target)} has no equal"
+            )
             self._told[call] = part.tool or "a tool"
             return Part(PartKind.TEXT, f"[Called {part.tool or 'a tool'} with {part.text}]", role=Role.ASSISTANT)
         tool, arguments = found

@@ -49,6 +49,14 @@ _DEEDS: Mapping[str, Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]]] = 
         "opencode": (("grep",), {"pattern": "pattern"}),
     },
 }
+# agent → its tool for the whole list of tasks, where the list stands, what a task's words are called, what else each task has
+_PLANS: Mapping[str, tuple[str, str, str, Mapping[str, str]]] = {
+    "claude-code": ("TodoWrite", "todos", "content", {"activeForm": ""}),
+    "codex": ("update_plan", "plan", "step", {}),
+    "gemini-cli": ("write_todos", "todos", "description", {}),
+    "opencode": ("todowrite", "todos", "content", {"priority": "medium"}),
+}
+_EVERYWHERE = frozenset({"pending", "in_progress", "completed"})  # states that every one of them has
 _OTHER_NAMES = {"command": ("command", "cmd"), "path": ("absolute_path", "path", "filePath", "file_path")}
 
 
@@ -65,6 +73,8 @@ def carried(tool: str | None, arguments: str, source: str, target: str) -> tuple
         return tool, arguments if whole else orjson.dumps({"arguments": given}).decode()
     if not isinstance(given, dict):
         return None
+    if source in _PLANS and target in _PLANS and tool == _PLANS[source][0]:
+        return _plan(given, source, target)
     for agents in _DEEDS.values():
         if target not in agents or not _is_of(tool, source, agents):
             continue
@@ -80,6 +90,20 @@ def carried(tool: str | None, arguments: str, source: str, target: str) -> tuple
             out[theirs] = value
         return names[0], orjson.dumps(out).decode()
     return None
+
+
+def _plan(given: Mapping[str, Any], source: str, target: str) -> tuple[str, str] | None:
+    """A list of tasks as another agent's tool takes it; None where it holds what that one cannot say."""
+    _, listed, said, _ = _PLANS[source]
+    tool, wanted, words, more = _PLANS[target]
+    tasks = given.get(listed)
+    out: list[dict[str, Any]] = []
+    for task in tasks if isinstance(tasks, list) else []:
+        text, status = (task.get(said), task.get("status")) if isinstance(task, dict) else (None, None)
+        if not isinstance(text, str) or status not in _EVERYWHERE:
+            return None
+        out.append({words: text, "status": status} | {key: value or text for key, value in more.items()})
+    return (tool, orjson.dumps({wanted: out}).decode()) if out else None
 
 
 def _is_of(tool: str, source: str, agents: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]]) -> bool:

@@ -221,6 +221,10 @@ def test_tools_are_carried_where_they_have_an_equal() -> None:
     old = carried("shell", '{"command":["bash","-lc","ls | wc"]}', "codex", "opencode")
     assert old is not None
     assert json.loads(old[1]) == {"command": "ls | wc"}
+    plan = carried("TodoWrite", '{"todos":[{"content":"Map it","status":"pending"}]}', "claude-code", "codex")
+    assert plan == ("update_plan", '{"plan":[{"step":"Map it","status":"pending"}]}')
+    given_up = '{"todos":[{"content":"Map it","status":"cancelled"}]}'
+    assert carried("todowrite", given_up, "opencode", "codex") is None  # which has no such state: told in words
     assert carried("Task", "{}", "claude-code", "codex") is None
     assert carried("Read", "not json", "claude-code", "opencode") is None
     assert arguments("not json") == {"arguments": "not json"}
