@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from compaction import touched as files
+from compaction.reconstruct import Known
 from sessions import render
 from sessions.diffs import diff
 from sessions.http import Request, integer, page_or_partial, session_of
@@ -59,9 +61,10 @@ def one_file(request: HttpRequest, name: str) -> HttpResponse:
     return page_or_partial(cast("Request", request), "compaction/touched_file.html", "file", context)
 
 
-def _rows(known: files.Known, path: str) -> list[tuple[str, str, int]]:
+def _rows(known: Known, path: str) -> list[tuple[str, SafeString, int]]:
     """Numbers and code of each known stretch, and how many lines of it are left out."""
-    out, left = [], LINES
+    out: list[tuple[str, SafeString, int]] = []
+    left = LINES
     for start, lines in files.stretches(known):
         shown = lines[: max(0, left)]
         left -= len(lines)

@@ -104,7 +104,7 @@ def _stretches(rows: Sequence[tuple[int, str | None]], status: Mapping[str, str]
     for at in range(1, len(rows) + 1):
         if at == len(rows) or rows[at][1] != rows[start][1] or rows[at][0] != rows[at - 1][0] + 1:
             goal = rows[start][1]
-            if goal in status:
+            if goal is not None and goal in status:
                 yield status[goal], rows[start][0], rows[at - 1][0] + 1
             start = at
 

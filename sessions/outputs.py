@@ -65,7 +65,8 @@ _NOTHING = ("(no output)", "(empty)")
 
 def printed(part: Part) -> Printed:
     """What a command printed, and how it ended, from a result as its agent frames it."""
-    text, notes = part.text, []
+    text = part.text
+    notes: list[str] = []
     code = _number(part.meta.get("exit_code", part.meta.get("exit")))
     seconds = seconds_of(part.meta)
     if text.startswith('{"output"') and len(text) <= SHOWN:  # Codex before its unified shell
@@ -143,14 +144,15 @@ def numbered(part: Part, first: int | None = None) -> Numbered | None:
         note = f"{int(cut[1]):,}–{int(cut[2]):,} of {int(cut[3]):,}"
         return Numbered(tuple(body), int(cut[1]), int(cut[3]), (note,))
     if (framed := _OPENCODE.match(text)) is not None:
-        body, notes = framed[2], [framed[3].strip()]
+        held: str = framed[2]
+        notes = [framed[3].strip()]
         total = None
-        if (end := _OPENCODE_END.search(body)) is not None:
+        if (end := _OPENCODE_END.search(held)) is not None:
             said = _TOTAL.search(end[0])
             total = int(next(n for n in said.groups() if n)) if said is not None else None
             notes.insert(0, end[0].strip())
-            body = body[: end.start()]
-        found = _lines(body.split("\n"), (_COLON, _PIPE))
+            held = held[: end.start()]
+        found = _lines(held.split("\n"), (_COLON, _PIPE))
         if found is not None and not found[2]:
             return Numbered(tuple(found[0]), found[1], total, tuple(note for note in notes if note))
     found = _lines(text.split("\n"), (_ARROW,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -22,6 +22,6 @@ class CompressionMiddleware(GZipMiddleware):
         kind = response.headers.get("Content-Type", "").partition(";")[0]
         static = request.path.startswith(settings.STATIC_URL or "/static/")
         if kind not in _SMALLER or (response.streaming and not static):
-            return response
+            return cast("HttpResponseBase", response)
         compressed: HttpResponseBase = super().process_response(request, response)
         return compressed

@@ -76,7 +76,9 @@
   }
 
   // Going to a place: on the page if it is there, else the window around it.
+  let going = 0;
   function go(at, options) {
+    const mine = ++going;
     const seq = /^e\d+$/.test(at) ? at.slice(1) : null;
     const found = seq !== null ? entryAt(seq) : document.getElementById(at);
     if (found && main.contains(found)) {
@@ -84,12 +86,19 @@
       choose(found, options);
       return Promise.resolve();
     }
-    return htmx.ajax("GET", address("/entries", "at=" + encodeURIComponent(at)), { source: "#entries", target: "#entries", swap: "innerHTML" }).then(function () {
+    return htmx.ajax("GET", address("/entries", "at=" + encodeURIComponent(at)), { source: "#entries", target: "#entries", swap: "innerHTML", headers: { "X-Going": String(mine) } }).then(function () {
+      if (mine !== going) return;
       palimpsest.leaves.start();
       const now = main.querySelector(".entry[aria-current]") || (seq !== null && entryAt(seq)) || main.querySelector(".entry");
       if (now) { now.scrollIntoView({ block: "center" }); choose(now, { scroll: false }); }
     });
   }
+
+  // Who has gone on meanwhile is not taken back by an answer that comes late.
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    const asked = event.detail.requestConfig && event.detail.requestConfig.headers["X-Going"];
+    if (asked && Number(asked) !== going) event.detail.shouldSwap = false;
+  });
 
   function entryAt(seq) {
     return document.getElementById("e" + seq) || main.querySelector('[data-results~="' + seq + '"]');
@@ -120,11 +129,12 @@
   }
 
   function swapRow(link, selector) {
-    const row = link.closest(selector);
+    const row = link.closest(selector), current = row.getAttribute("aria-current");
     if (!row.id) row.id = "row" + Math.random().toString(36).slice(2);
     const id = row.id;
     htmx.ajax("GET", link.getAttribute("href"), { source: row, target: "#" + id, swap: "outerHTML" }).then(function () {
       const now = document.getElementById(id);
+      if (now && current) { now.setAttribute("aria-current", "true"); now.focus({ preventScroll: true }); }
       if (now && now.classList.contains("band")) { const act = now.querySelector(".ghost-link"); if (act) act.focus({ preventScroll: true }); }
     });
   }

@@ -71,6 +71,15 @@
     if (ranges.length) CSS.highlights.set("found", new Highlight(...ranges));
   }
 
+  // Of several ways asked for at once the last one stands, in whatever order they come.
+  let asked = null;
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    if (event.detail.target && event.detail.target.id === "outline") asked = event.detail.elt;
+  });
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    if (event.detail.target && event.detail.target.id === "outline" && asked && event.detail.requestConfig.elt !== asked) event.detail.shouldSwap = false;
+  });
+
   document.addEventListener("htmx:afterSettle", function (event) {
     const into = event.detail.target || event.detail.elt;
     if (into && into.id === "outline") {
