@@ -96,6 +96,11 @@ class Abandonment(models.Model):
     cause_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     cause_set_at = models.DateTimeField(null=True, help_text="when a person corrected the class")
     review = models.TextField(choices=Review, default=Review.UNREVIEWED)
+    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
+    family = models.TextField(
+        default="", help_text="`folded` of the first goal that was given up in like words: one family is one goal tried again"
+    )
+    kinship = models.FloatField(default=1.0, help_text="trigrams shared with that first one, 0 to 1; 1 is the same words")
     stands = models.BooleanField(default=True)
     agent = models.TextField()
     project = models.TextField(null=True)
@@ -131,7 +136,10 @@ class Abandonment(models.Model):
             ),  # the list by what it took
             models.Index(
                 fields=["workspace", "folded"], name="abandonment_again", condition=models.Q(stands=True)
-            ),  # attempts at the same goal
+            ),  # attempts at the same goal, word for word
+            models.Index(
+                fields=["workspace", "family"], name="abandonment_family", condition=models.Q(stands=True)
+            ),  # and in like words
             # the counts of all facets, read from the index alone
             models.Index(
                 fields=["workspace", "review", "cause", "how", "agent", "project", "owner", "model", "week"],
@@ -140,3 +148,50 @@ class Abandonment(models.Model):
                 condition=models.Q(stands=True),
             ),
         ]
+
+
+class Review(models.Model):
+    """What a person said of a goal that was given up. Append-only (a trigger holds it): the row it is about carries the last word."""
+
+    abandonment = models.ForeignKey(Abandonment, models.DB_CASCADE, related_name="reviews")
+    before = models.TextField(choices=Abandonment.Review)
+    after = models.TextField(choices=Abandonment.Review)
+    comment = models.TextField(default="")
+    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["abandonment", "id"], name="review_order")]
+
+
+class AuditView(models.Model):
+    """A choice of facets, words and order that a person saved under a name, as the query of its address."""
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_CASCADE, related_name="+")
+    name = models.TextField()
+    query = models.TextField()
+    saved_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "user", "name"], name="audit_view_once")]
+
+
+class AuditTally(models.Model):
+    """Sums over the goals given up, by one facet's value and review state. Written by triggers alone, as differences: its meaning is the sum.
+
+    Differences are inserted and never updated, so that sessions that are read at once do not wait for each other; `audittally.merge` puts
+    them together. `facet` "week" has the Mondays of the trend.
+    """
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    facet = models.TextField()
+    value = models.TextField(null=True)
+    review = models.TextField()
+    goals = models.IntegerField()
+    tokens = models.BigIntegerField()
+    cost = models.DecimalField(max_digits=20, decimal_places=6)
+    costed = models.IntegerField(help_text="goals whose cost is known")
+    seconds = models.BigIntegerField()
+    timed = models.IntegerField(help_text="goals whose time is known")

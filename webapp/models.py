@@ -18,6 +18,7 @@ class User(AbstractUser):
 class Role(models.TextChoices):
     """What a member may do. Each includes the one before it."""
 
+    AUDITOR = "auditor", _("auditor: sees what given-up goals took, without their words")
     VIEWER = "viewer", _("viewer: reads")
     OPERATOR = "operator", _("operator: reads, ingests, compacts")
     ADMIN = "admin", _("admin: also manages members, tokens and settings")
