@@ -154,10 +154,10 @@ def test_fitted_weights_find_the_feature_that_tells() -> None:
 
 def test_hybrid_beats_the_baselines_on_recorded_sessions(shared_data: Path) -> None:
     """A few sessions alone: what `bench retention` says of all of them stands in docs/retention.md."""
-    found = folder.bench(shared_data / "retention", budgets=(4_000,), names=["hybrid", "codex"], processes=1, limit=6)
+    found = folder.bench(shared_data / "retention", budgets=(4_000,), names=["hybrid"], processes=1, limit=6)
     rows = {row["method"]: row for row in found["rows"]}
     assert found["cases"] >= 3
-    for other in ("last-n", "plain-mask", "bag-of-names", "codex"):
+    for other in ("last-n", "plain-mask", "bag-of-names"):
         for measure in ("supported", "static"):
             assert rows["hybrid"][measure]["mean"] > rows[other][measure]["mean"], (other, measure)
     assert rows["bag-of-names"]["recall"]["mean"] > 0.9 > 0.7 > rows["bag-of-names"]["supported"]["mean"]
