@@ -8,9 +8,20 @@ from django.db.models.functions import Now
 
 from compaction.models_calls import ModelCall
 from compaction.models_hooks import Hook, HookResult
+from compaction.models_memory import MemoryKeeping, MemoryNote, ProjectNote
 from compaction.models_rules import Rule, RuleLook
 
-__all__ = ["Hook", "HookResult", "ModelCall", "Rule", "RuleLook", "Run"]
+__all__ = [
+    "Hook",
+    "HookResult",
+    "MemoryKeeping",
+    "MemoryNote",
+    "ModelCall",
+    "ProjectNote",
+    "Rule",
+    "RuleLook",
+    "Run",
+]
 
 
 class Run(models.Model):

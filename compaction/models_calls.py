@@ -7,13 +7,16 @@ from django.db.models.functions import Now
 
 
 class ModelCall(models.Model):
-    """One HTTP request; a retry is a row of its own. NULL tokens: the provider did not say; NULL money: nobody knows the model's price.
+    """One HTTP request; a retry is a row of its own. For a run, or for the memory of a session (`session`). NULL tokens: the provider did not say; NULL money: nobody knows the model's price.
 
     The money is what it was worth on the day, with its source: unlike a session's costs, which are priced when they are looked at, this was
     spent by Palimpsest itself.
     """
 
-    run = models.ForeignKey("compaction.Run", models.DB_CASCADE, related_name="calls")
+    run = models.ForeignKey("compaction.Run", models.DB_CASCADE, null=True, related_name="calls")
+    session = models.ForeignKey(
+        "agent_sessions.Session", models.DB_CASCADE, null=True, related_name="+", help_text="whose memory it wrote"
+    )
     purpose = models.TextField(help_text="summary, reminder, self-critique, hook …")
     model = models.TextField(help_text="provider:name")
     attempt = models.IntegerField(default=1)
