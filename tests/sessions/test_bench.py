@@ -54,6 +54,14 @@ def test_ingest(leaves_nothing):
     assert found["peak_memory"] >= 1 << 20
 
 
+def test_an_appended_line(leaves_nothing):
+    found = bench("append", "--mb", "1", "--lines", "2")
+    (size,) = found["sizes"]
+    assert size["entries"] > 500
+    assert 0 < size["seconds"] <= size["most_seconds"]
+    assert size["cpu_seconds"] > 0
+
+
 def test_pages(leaves_nothing):
     found = bench("pages", "--small", "60", "--large", "300", "--steps", "3000", "--runs", "1")
     assert [row["page"] for row in found["pages"]] == ["session", "entries"]
