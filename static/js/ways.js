@@ -9,13 +9,14 @@
 
   // Finding: hits stand beside the transcript; the brackets go from one to the next, into ghosts as well -----------------------------
 
-  let hit = -1;
+  let hit = -1, asked = null;
   const hits = () => Array.from(document.querySelectorAll("#outline [data-hit]"));
   const looking = () => bar() && !bar().hidden && hits().length > 0;
 
   function openFind() {
     if (!bar()) return;
     bar().hidden = false;
+    asked = bar(); // what was asked for when it closed does not take its hits away
     const field = document.getElementById("find-words");
     field.focus();
     field.select();
@@ -72,7 +73,6 @@
   }
 
   // Of several ways asked for at once the last one stands, in whatever order they come.
-  let asked = null;
   document.addEventListener("htmx:beforeRequest", function (event) {
     if (event.detail.target && event.detail.target.id === "outline") asked = event.detail.elt;
   });
