@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -150,6 +151,10 @@ def download(made: Made, *, by: Any = None) -> tuple[str, bytes]:
 def command_for(made: Made, paths: Sequence[str], *, installed: bool) -> str:
     """The line that goes on from the session whose files lie at `paths`."""
     going_on = made.writer.command(made.written.native_id, paths[0], placed=installed)
+    if made.session.cwd and not PurePath(paths[0]).is_absolute():
+        # The line changes into the session's folder first; the file stays in the one before.
+        name = shlex.quote(paths[0])
+        going_on = going_on.replace(name, f'"$OLDPWD"/{name}')
     return homes.command(made.writer.agent, paths, going_on, made.session.cwd, placed=installed)
 
 

@@ -115,6 +115,14 @@ def test_hostile_titles_stay_words(workspace: Workspace, session: Session) -> No
     assert "cd &#x27;/srv/$(touch x)/`id`&#x27;&quot;&#x27;&quot;&#x27;&#x27; &amp;&amp; claude --resume" in page
 
 
+def test_the_line_finds_a_file_that_lies_where_it_is_typed(workspace: Workspace, session: Session) -> None:
+    quill = signed_in(workspace, Role.OPERATOR)
+    page = quill.get(reverse("sessions:resume", args=[session.pk]), {"as": "opencode"}).content.decode()
+    assert re.search(
+        r"cd \S+ &amp;&amp; opencode import &quot;\$OLDPWD&quot;/ses_\w+\.json &amp;&amp; opencode --session ses_", page
+    )
+
+
 def test_every_writer_can_be_chosen(workspace: Workspace, session: Session) -> None:
     quill = signed_in(workspace, Role.OPERATOR)
     page = quill.get(reverse("sessions:resume", args=[session.pk])).content.decode()
