@@ -10,19 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import Count, F, Q, QuerySet, Sum, Value
+from django.db.models import Count, F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
+from sessions.audittally import FACETS, Cell, counted, tallied
 from sessions.models_goals import Abandonment
 
-FACETS = ("review", "cause", "how", "agent", "project", "owner", "model", "week")
 NONE = "-"  # stands for the absence of a value in an address
 PAGE, MOST = 50, 500
 LONGEST = 200  # characters of a search
+REVIEWED = frozenset({Abandonment.Review.ACCEPTED.value, Abandonment.Review.NOT_ABANDONED.value})
+SPENT = frozenset(Abandonment.Review.values) - {Abandonment.Review.NOT_ABANDONED.value}
 _LABELS: Mapping[str, Any] = {
     "review": Abandonment.Review,
     "cause": Abandonment.Cause,
@@ -121,6 +122,19 @@ class Week:
     cost: Decimal | None
 
 
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """`weeks` of what matches; `trend` and `classes` (label, tokens, the largest first) of it whatever the review states chosen, but for
+    goals that turned out not to be abandoned.
+    """
+
+    sums: Sums
+    facets: dict[str, list[Choice]]
+    weeks: list[Week]
+    trend: list[Week]
+    classes: list[tuple[str, int]]
+
+
 def found(workspace: Any, wanted: Wanted, *, without: str | None = None) -> QuerySet[Abandonment]:
     """All that match, in no order; `without`: but for the choice of that facet."""
     rows = Abandonment.objects.filter(workspace=workspace, stands=True)
@@ -161,61 +175,44 @@ def page(workspace: Any, wanted: Wanted, *, after: str | None = None, count: int
 
 def sums(workspace: Any, wanted: Wanted) -> Sums:
     """What all that match come to."""
-    rows = found(workspace, wanted)
-    said = rows.aggregate(
-        goals=Count("id"),
-        tokens=Sum("tokens"),
-        cost=Sum("cost"),
-        seconds=Sum("seconds"),
-        unreviewed=Count("id", filter=Q(review=Abandonment.Review.UNREVIEWED)),
-    )
-    sessions = rows.order_by().values("session_id").distinct().count()  # hashed; a distinct aggregate would sort
-    return Sums(said["goals"], said["tokens"] or 0, said["cost"], said["seconds"], said["unreviewed"], sessions)
+    said = overview(workspace, wanted).sums
+    sessions = found(workspace, wanted).order_by().values("session_id").distinct().count()  # hashed; a distinct aggregate would sort
+    return replace(said, sessions=sessions)
 
 
 def facets(workspace: Any, wanted: Wanted) -> dict[str, list[Choice]]:
-    """Of every facet its values with their counts, the most frequent first; chosen ones are there even where nothing matches.
-
-    One pass counts all facets of which nothing is chosen; each of the others is counted without its own choice.
-    """
-    out: dict[str, list[Choice]] = {}
-    free = [name for name in FACETS if name not in wanted.chosen]
-    for name, counted in _grouped(found(workspace, wanted), free).items():
-        out[name] = _choices(name, counted, ())
-    for name, chosen in wanted.chosen.items():
-        counted = _grouped(found(workspace, wanted, without=name), [name])[name]
-        out[name] = _choices(name, counted, chosen)
-    _name_owners(workspace, out.get("owner", []))
-    return {name: out[name] for name in FACETS}
+    """Of every facet its values with their counts, the most frequent first; chosen ones are there even where nothing matches."""
+    return overview(workspace, wanted).facets
 
 
 def weeks(workspace: Any, wanted: Wanted) -> list[Week]:
     """What was given up in each week, oldest first."""
-    to_review = ~Q(review__in=(Abandonment.Review.ACCEPTED, Abandonment.Review.NOT_ABANDONED))
-    rows = (
-        found(workspace, wanted)
-        .filter(week__isnull=False)
-        .values("week")
-        .annotate(
-            goals=Count("id"),
-            sum=Sum("tokens"),
-            cost_sum=Sum("cost"),
-            to_review=Count("id", filter=to_review),
-            sum_to_review=Sum("tokens", filter=to_review),
-        )
-        .order_by("week")
+    return overview(workspace, wanted).weeks
+
+
+def overview(workspace: Any, wanted: Wanted) -> Overview:
+    """Sums, facets and weeks at once: one pass over what matches, and none where nothing but review states is chosen (`AuditTally`).
+
+    A facet's own choice does not narrow its own counts; each other facet of which something is chosen costs one pass more.
+    """
+    states = frozenset(wanted.chosen.get("review", Abandonment.Review.values))
+    cells = _cells(workspace, wanted, FACETS)
+    out: dict[str, list[Choice]] = {}
+    for name in FACETS:
+        chosen = wanted.chosen.get(name, ())
+        own = _cells(workspace, wanted, [name], without=name) if chosen and name != "review" else cells
+        counted = _added(cell for cell in own if cell.facet == name and (name == "review" or cell.review in states))
+        out[name] = _choices(name, counted, chosen)
+    _name_owners(workspace, out["owner"])
+    total = _Sum()
+    for cell in cells:
+        if cell.facet == "review" and cell.review in states:
+            total.add(cell)
+    unreviewed = sum(
+        cell.goals for cell in cells if cell.facet == "review" and cell.value == Abandonment.Review.UNREVIEWED in states
     )
-    return [
-        Week(
-            cast("date", row["week"]),
-            row["goals"],
-            row["sum"] or 0,
-            row["to_review"],
-            row["sum_to_review"] or 0,
-            row["cost_sum"],
-        )
-        for row in rows
-    ]
+    said = Sums(total.goals, total.tokens, total.known_cost, total.known_seconds, unreviewed, 0)
+    return Overview(said, out, _weeks(cells, states), _weeks(cells, SPENT), _classes(cells, SPENT))
 
 
 def repeats(workspace: Any, rows: Iterable[Abandonment]) -> dict[str, int]:
@@ -254,28 +251,79 @@ def _cursor(text: str, sort: str) -> tuple[Any, int]:
         raise BadCursor("This is no place in the list.") from error
 
 
-def _grouped(rows: QuerySet[Abandonment], names: Sequence[str]) -> dict[str, list[tuple[Any, int, int]]]:
-    """Counts and tokens by each of these columns, in one pass."""
-    if not names:
-        return {}
-    columns = [_COLUMNS.get(name, name) for name in names]
-    query, values = rows.values(*columns, "tokens").query.sql_with_params()
-    listed = ", ".join(f'"{column}"' for column in columns)
-    sets = ", ".join(f'("{column}")' for column in columns)
-    sql = f"SELECT GROUPING({listed}), {listed}, count(*), sum(tokens) FROM ({query}) found GROUP BY GROUPING SETS ({sets})"  # noqa: S608 -- columns of ours
-    out: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in names}
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
-        for mask, *rest in cursor.fetchall():
-            # Of the bits of GROUPING the one that is not set names the column that was grouped by.
-            at = next(n for n in range(len(names)) if not mask >> (len(names) - 1 - n) & 1)
-            out[names[at]].append((rest[at], rest[-2], int(rest[-1] or 0)))
-    return out
+@dataclass(slots=True)
+class _Sum:
+    goals: int = 0
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+    costed: int = 0
+    seconds: int = 0
+    timed: int = 0
+
+    def add(self, cell: Cell) -> None:
+        self.goals += cell.goals
+        self.tokens += cell.tokens
+        self.cost += cell.cost
+        self.costed += cell.costed
+        self.seconds += cell.seconds
+        self.timed += cell.timed
+
+    @property
+    def known_cost(self) -> Decimal | None:
+        return self.cost if self.costed else None
+
+    @property
+    def known_seconds(self) -> int | None:
+        return self.seconds if self.timed else None
 
 
-def _choices(name: str, counted: Sequence[tuple[Any, int, int]], chosen: tuple[str, ...]) -> list[Choice]:
+def _added(cells: Iterable[Cell]) -> dict[str | None, _Sum]:
+    """Cells added up by their values; those of which nothing is left go."""
+    out: dict[str | None, _Sum] = {}
+    for cell in cells:
+        out.setdefault(cell.value, _Sum()).add(cell)
+    return {value: one for value, one in out.items() if one.goals}
+
+
+def _cells(workspace: Any, wanted: Wanted, names: Sequence[str], *, without: str | None = None) -> list[Cell]:
+    """Sums by these facets' values and review states, of all that match whatever their review state."""
+    left = {name: values for name, values in wanted.chosen.items() if name not in ("review", without)}
+    wider = replace(wanted, chosen=left)
+    return tallied(workspace, names) if not wider.narrowed else counted(found(workspace, wider), names)
+
+
+def _weeks(cells: Iterable[Cell], states: frozenset[str]) -> list[Week]:
+    sums: dict[str, _Sum] = {}
+    waiting: dict[str, _Sum] = {}
+    for cell in cells:
+        if cell.facet == "week" and cell.value is not None and cell.review in states:
+            sums.setdefault(cell.value, _Sum()).add(cell)
+            if cell.review not in REVIEWED:
+                waiting.setdefault(cell.value, _Sum()).add(cell)
+    return [
+        Week(
+            date.fromisoformat(monday),
+            one.goals,
+            one.tokens,
+            (left := waiting.get(monday, _Sum())).goals,
+            left.tokens,
+            one.known_cost,
+        )
+        for monday, one in sorted(sums.items())
+        if one.goals
+    ]
+
+
+def _classes(cells: Iterable[Cell], states: frozenset[str]) -> list[tuple[str, int]]:
+    labels = dict(Abandonment.Cause.choices)
+    sums = _added(cell for cell in cells if cell.facet == "cause" and cell.review in states)
+    found = [(str(labels.get(value or "", value)), one.tokens) for value, one in sums.items()]
+    return sorted(found, key=lambda one: (-one[1], one[0]))
+
+
+def _choices(name: str, counted: Mapping[str | None, _Sum], chosen: tuple[str, ...]) -> list[Choice]:
     labels = dict(_LABELS[name].choices) if name in _LABELS else {}
-    known = {_value(value): (goals, tokens) for value, goals, tokens in counted}
+    known = {NONE if value is None else value: (one.goals, one.tokens) for value, one in counted.items()}
     values = [*known, *(value for value in chosen if value not in known)]
     out = [
         Choice(
@@ -300,10 +348,6 @@ def _any_of(name: str, values: tuple[str, ...]) -> Q:
     column = _COLUMNS.get(name, name)
     wanted = Q(**{f"{column}__in": [value for value in values if value != NONE]})
     return wanted | Q(**{f"{column}__isnull": True}) if NONE in values else wanted
-
-
-def _value(value: Any) -> str:
-    return NONE if value is None else value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _fits(name: str, value: str) -> bool:

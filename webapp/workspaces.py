@@ -3,12 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
-from webapp.models import Membership, User, Workspace
+from webapp.models import Membership, Role, User, Workspace
 
 SESSION_KEY = "workspace"
+# All that an auditor may ask for: the audit, which leaves its words out for them, and the door. A new address is closed to them until it
+# is written down here.
+FOR_AUDITORS = frozenset(
+    {"sessions:abandoned", "sessions:abandoned_export", "api:list_abandoned", "sign-in", "sign-in-link", "sign-out", "health", "set_language"}
+)  # fmt: skip
 
 
 def membership_of(user: User, *, chosen: int | None = None) -> Membership | None:
@@ -30,15 +38,27 @@ class WorkspaceMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         return self.get_response(request)
 
-    def process_view(self, request: HttpRequest, view: object, args: object, kwargs: object) -> None:
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: object
+    ) -> HttpResponseBase | None:
         user = request.user
-        attach(request, membership_of(user, chosen=request.session.get(SESSION_KEY)) if user.is_authenticated else None)
+        found = membership_of(user, chosen=request.session.get(SESSION_KEY)) if user.is_authenticated else None
+        if found is not None and found.role == Role.AUDITOR and _asked(request) == "sessions:list":
+            return redirect("sessions:abandoned")  # where a sign-in leads, which shows what they may not see
+        attach(request, found)
+        return None
 
 
 def attach(request: HttpRequest, membership: Membership | None) -> None:
-    """Put a membership and its workspace on the request."""
+    """Put a membership and its workspace on the request. Raises PermissionDenied for an auditor where the address shows what was said."""
+    if membership is not None and membership.role == Role.AUDITOR and _asked(request) not in FOR_AUDITORS:
+        raise PermissionDenied(_("An auditor sees what given-up goals took, not what the sessions say."))
     request.membership = membership  # type: ignore[attr-defined]  # set here, declared on the apps' typed requests
     request.workspace = None if membership is None else membership.workspace  # type: ignore[attr-defined]  # as above
+
+
+def _asked(request: HttpRequest) -> str:
+    return "" if request.resolver_match is None else request.resolver_match.view_name
 
 
 def workspace(request: HttpRequest) -> dict[str, Any]:
