@@ -29,7 +29,7 @@ IS_LITERAL = -0.67
 
 LATELY = 10
 
-TYPICAL_ERROR = 0.14
+TYPICAL_ERROR = 0.15
 """Mean absolute error of the predicted share kept against the share really needed, over contexts of 2,000 to 16,000 tokens that strategies and
 baselines made of recorded sessions; see docs/retention.md."""
 
