@@ -101,6 +101,15 @@ def test_a_preview_asks_nobody_and_says_what_the_model_would_take(
     assert float(cost["usd"]) > 0
 
 
+def test_a_persons_own_words_go_before_the_models_and_it_is_not_asked(
+    session: Session, server: Server, models: list[float]
+) -> None:
+    run = carried_out(session, edited_summary=nine("My own words."))
+    assert run.state == "completed", run.reason
+    assert "My own words." in summary_of(run)
+    assert server.asked == []
+
+
 def test_no_model_is_asked_about_a_plan_that_is_another_than_the_one_previewed(
     session: Session, server: Server, models: list[float]
 ) -> None:
