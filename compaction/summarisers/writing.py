@@ -196,7 +196,7 @@ def _written(todo: Job, layout: Layout, ask: Ask, notes: list[str]) -> str:
     for n, piece in enumerate(layout.pieces, 1):
         request = _first(todo, piece, text, (n, last))
         reply = ask(request)
-        text = _plain(reply.text)
+        text = plain(reply.text)
         if n < last:
             if not text:
                 raise NotWritten(Status.FAILED_EMPTY_SUMMARY, f"the model's answer to piece {n} of {last} was empty")
@@ -224,7 +224,7 @@ def _reminded(todo: Job, request: Request, reply: str, wrong: Sequence[str], ask
         request, purpose="reminder", turns=(*request.turns, ("assistant", said), ("user", prompts.reminder(wrong)))
     )
     answer = ask(again)
-    text = _plain(answer.text)
+    text = plain(answer.text)
     if not text:
         raise NotWritten(Status.FAILED_EMPTY_SUMMARY, "the model's answer was empty, also after a reminder")
     still = _wrong(todo, text, cut=answer.cut)
@@ -241,7 +241,7 @@ def _looked_over(todo: Job, request: Request, text: str, ask: Ask, notes: list[s
     except Overflow:
         notes.append("the model could not look over its summary: with it the prompt is too long")
         return text
-    second = _plain(reply.text)
+    second = plain(reply.text)
     if _wrong(todo, second, cut=reply.cut):
         notes.append("the model's second look gave no usable summary: the first one stands")
         return text
@@ -268,7 +268,7 @@ _THOUGHT = re.compile(r"<(analysis|think|thinking|scratchpad)>.*?(?:</\1>|\Z)", 
 _FENCE = re.compile(r"\A```[\w-]*\n(.*)\n```\Z", re.DOTALL)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """An answer without the thoughts before it and a fence around it."""
     text = _THOUGHT.sub("", text).strip()
     fence = _FENCE.match(text)
