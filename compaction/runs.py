@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from django.conf import settings
 from django.db import Error, IntegrityError, transaction
 from django.db.models.functions import Now
 
-from compaction import progress
+from compaction import progress, session_memory
 from compaction.budget import meter_for
 from compaction.choosing import SUMMARISERS, Choice, choose
 from compaction.collector import held_back
@@ -253,11 +254,12 @@ def _previewed(
     told: Callable[[str, str], None] = _silent,
     *,
     asker: Asker | None = None,
+    remembered_by: datetime | None = None,
 ) -> _Seen:
     """The one function behind preview and run: the same values in, the same plan out. Without an asker no model is asked."""
     told("snapshot", f"reading the context of v{base.version.n} up to entry {base.last_seq}")
     pins = pins_of(session, choice.pins)
-    snapshot, budget = snapshot_of(session, base, pins=pins), budget_of(session)
+    snapshot, budget = snapshot_of(session, base, pins=pins, remembered_by=remembered_by), budget_of(session)
     writer = None
     if choice.model is not None and asker is None:
         writer = foretelling(choice.model, overrides_of(session.workspace_id), critique=choice.critique)
@@ -288,18 +290,21 @@ def _carry_out(held: Claim, limits: tuple[type[Exception], ...]) -> None:
             session = Session.objects.select_related("head", "native_head").get(pk=run.session_id)
             check_base(run, session)
         base = Base(run.base, run.last_seq, run.base_hash)
+        session_memory.before_run(session, run.last_seq, lambda words: held.note("memory", words), watch=held.wanted)
+        # What was previewed was made with the memory of then; what is asked for without a preview takes the newest.
+        then = None if run.plan_digest is None else run.asked_at
         asked = consulting.Consulting(held, session, choice)
         if choice.model is not None or asked.before:
             # Nobody is asked about a plan that is no longer the one previewed, or that would not land.
             held.note("compare", "making the plan again, to ask about the one that was previewed")
-            result = _previewed(session, base, choice).preview
+            result = _previewed(session, base, choice, remembered_by=then).preview
             _check_digest(run, result)
             if not result.lands:
                 _end_without(held, result)
                 return
             choice = asked.ask_before(choice, result)
         asker = _asker(held, session, choice)
-        seen = _previewed(session, base, choice, held.note, asker=asker)
+        seen = _previewed(session, base, choice, held.note, asker=asker, remembered_by=then)
         result = seen.preview
         if not asked.changed:
             _check_digest(run, result)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 
 from django.db import connection, transaction
 from django.utils import timezone
 
+from compaction import remembered
 from compaction.budget import budget_for, meter_for
 from compaction.plan import Budget, Snapshot
 from sessions import models
@@ -66,8 +68,13 @@ def pins_of(session: Session, also: Iterable[int] = ()) -> frozenset[int]:
     return frozenset(session.pins.values_list("seq", flat=True)) | frozenset(also)
 
 
-def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozenset()) -> Snapshot:
-    """The context of `base`, frozen, counted by its agent's meter. The whole transcript (`log`) is read only where a strategy asks for it."""
+def snapshot_of(
+    session: Session, base: Base, *, pins: frozenset[int] = frozenset(), remembered_by: datetime | None = None
+) -> Snapshot:
+    """The context of `base`, frozen, counted by its agent's meter. The whole transcript (`log`) is read only where a strategy asks for it.
+
+    `remembered_by`: the session's memory as it was then; None: as it is.
+    """
     edits = edits_of(base.version)
     items = context_items(session, base.version, until_seq=base.last_seq, edits=edits)
     meter = meter_for(session.agent, session.agent_version)
@@ -89,6 +96,7 @@ def snapshot_of(session: Session, base: Base, *, pins: frozenset[int] = frozense
         pinned=pins,
         log=log,
         goals=goals,
+        memory=remembered.kept(session, until=base.last_seq, by_then=remembered_by),
         agent=session.agent,
         cwd=session.cwd,
         now=timezone.now(),

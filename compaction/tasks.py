@@ -15,8 +15,10 @@ from django.conf import settings
 from django.db import connections, transaction
 from kombu.exceptions import OperationalError as BrokerError
 
-from compaction import progress, rules, runs
+from compaction import progress, rules, runs, session_memory
 from compaction.models import Run
+from compaction.plan import NotWritten
+from sessions.models import Session
 from sessions.versions import Refused
 
 logger = logging.getLogger(__name__)
@@ -65,12 +67,49 @@ def look(rule_id: int, session_id: str) -> None:
 
 
 def look_about() -> None:
-    """Send rules to the sessions that have grown. Costs one small query where there is no rule."""
+    """Send rules to the sessions that have grown, and somebody to look at their memory. Costs a small query each where none has."""
     for rule_id, session_id in rules.due():
         try:
             look.delay(rule_id, str(session_id))
         except UNREACHABLE as error:
             logger.warning("rule %s: cannot look yet: %s", rule_id, type(error).__name__)
+    for session in session_memory.to_look_at():
+        try:
+            remember.delay(str(session))
+        except UNREACHABLE as error:
+            logger.warning("session %s: nobody looks at its memory yet: %s", session, type(error).__name__)
+
+
+@shared_task(name="compaction.remember")  # type: ignore[untyped-decorator]  # as above
+def remember(session_id: str, reason: str = "") -> None:
+    """Look whether a session's memory is to be brought up to date, and do it; with a reason do it in any case. May be delivered twice: the
+    second finds nothing to take in.
+    """
+    if not reason:
+        session_memory.look(UUID(session_id))
+        return
+    session = Session.objects.select_related("head", "native_head").filter(pk=session_id).first()
+    if session is not None:
+        try:
+            session_memory.bring_up_to_date(session, reason=reason)
+        except (NotWritten, Refused) as failure:
+            logger.warning("the memory of session %s was not brought up to date: %s", session_id, failure)
+
+
+def ask_to_remember(session_id: UUID, reason: str) -> None:
+    """Have a session's memory brought up to date once the transaction around has committed. Refused (broker_unreachable) where nobody would
+    learn of it.
+    """
+
+    def send() -> None:
+        try:
+            _knock()
+            remember.delay(str(session_id), reason)
+        except UNREACHABLE as error:
+            words = "The broker cannot be reached, so no worker would learn of it; the memory stays as it is."
+            raise Refused("broker_unreachable", words) from error
+
+    transaction.on_commit(send)
 
 
 def sweep() -> None:

@@ -187,6 +187,10 @@ LLM_URLS = {name: env.text(f"PALIMPSEST_{name.upper()}_URL") for name in _PROVID
 LLM_TIMEOUT = max(1, env.number("PALIMPSEST_LLM_TIMEOUT", default=180))
 LLM_RETRIES = max(0, env.number("PALIMPSEST_LLM_RETRIES", default=4))
 LLM_LONGEST_WAIT = max(0, env.number("PALIMPSEST_LLM_LONGEST_WAIT", default=90))
+# Whether the memory of sessions that are at work is kept up to date; without a model it costs a little of a worker's time.
+SESSION_MEMORY = env.flag("PALIMPSEST_SESSION_MEMORY", default=True)
+# Folders below which files may be read from this machine's disk, to be brought back into a context: none unless they are named.
+FILE_ROOTS = env.words("PALIMPSEST_FILE_ROOTS")
 # Whether a hook may be a command of this machine.
 HOOK_COMMANDS = env.flag("PALIMPSEST_HOOK_COMMANDS", default=False)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -39,12 +40,13 @@ def _silent(words: str) -> None:
 
 @dataclass(slots=True)
 class Asker:
-    """Asks for one run. `watch` raises where the run is no longer wanted; `told` gets a line for the log.
+    """Asks for one run, or (`session_id`) for the memory of a session. `watch` raises where the answer is no longer wanted; `told` gets a line
+    for the log.
 
     `sleep` and `clock` are the process's own, unless a test says otherwise.
     """
 
-    run_id: int
+    run_id: int | None
     models: Sequence[Target]
     overrides: Sequence[Override] = ()
     watch: Callable[[], None] = _nobody
@@ -52,6 +54,8 @@ class Asker:
     sleep: Callable[[float], object] = field(default_factory=lambda: SLEEP)
     clock: Callable[[], float] = time.monotonic
     at: int = 0  # of the models: the one that is asked now
+    session_id: UUID | None = None
+    row: int | None = None  # the newest of its calls
 
     @property
     def model(self) -> Target:
@@ -95,14 +99,21 @@ class Asker:
         raise AssertionError("the last attempt returns or raises")
 
     def _note_wait(self, wait: float) -> None:
-        newest = ModelCall.objects.filter(run_id=self.run_id).order_by("-pk").values_list("pk", flat=True)[0]
-        ModelCall.objects.filter(pk=newest).update(waits=wait)
+        assert self.row is not None  # it waits because of a call
+        ModelCall.objects.filter(pk=self.row).update(waits=wait)
 
     def _once(self, request: Request, attempt: int) -> Said:
         self.watch()
         target = self.model
         prepare(target)
-        row = ModelCall.objects.create(run_id=self.run_id, purpose=request.purpose, model=target.name, attempt=attempt)
+        row = ModelCall.objects.create(
+            run_id=self.run_id,
+            session_id=self.session_id,
+            purpose=request.purpose,
+            model=target.name,
+            attempt=attempt,
+        )
+        self.row = row.pk
         self.told(f"asking {target.name} ({request.purpose}{f', attempt {attempt}' if attempt > 1 else ''})")
         began = self.clock()
         timeout = float(settings.LLM_TIMEOUT)

@@ -45,6 +45,8 @@ def foretelling(target: Target, overrides: Sequence[Override], *, critique: bool
 
 def by_model(asker: Asker, *, critique: bool = False, extractive_allowed: bool = False) -> Writer:
     """The model's text. Where it cannot be had: the extractive one if the person allowed it, and that is said; else NotWritten."""
+    run_id = asker.run_id
+    assert run_id is not None  # summaries are written for runs
 
     def written(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey) -> SummaryAnswer:
         try:
@@ -52,14 +54,14 @@ def by_model(asker: Asker, *, critique: bool = False, extractive_allowed: bool =
             if _small(todo):
                 return _extractive(ask, snapshot, count, surveyed)
             found = write(todo, asker.ask, name="")
-            return replace(found, summariser=f"llm:{asker.model.name}", cost=spent(asker.run_id))
+            return replace(found, summariser=f"llm:{asker.model.name}", cost=spent(run_id))
         except NotWritten as failure:
             if not extractive_allowed:
                 raise
             stood_in = _extractive(ask, snapshot, count, surveyed)
             asker.told(f"no summary by the model ({failure.status}): the extractive one stands in, as allowed")
             note = f"the model wrote no summary ({failure}); the extractive summariser wrote it, as was allowed"
-            return replace(stood_in, notes=(note,), cost=spent(asker.run_id))
+            return replace(stood_in, notes=(note,), cost=spent(run_id))
 
     return written
 
