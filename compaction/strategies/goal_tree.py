@@ -1,20 +1,23 @@
 """Goal tree: the work on each goal that is done or given up becomes one note at its place; what is open, and all above it, stays.
 
 The note says what the goal was, how it ended and, where it was given up, why: so the same dead end is not walked twice. A branch is
-folded at its topmost closed goal, and notes of goals below it go into that one.
+folded at its topmost closed goal, and notes of goals below it go into that one. Where the context is over its threshold even so, a full
+strategy goes over what is left, notes on goals and messages in them untouched.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from compaction.blocks import is_boundary
-from compaction.finishing import finished
+from compaction.finishing import LANDS, finished
 from compaction.folding import Places, blocks_of, fold_of, hopeless, numbers_of, spans
 from compaction.plan import Answer, Budget, Fold, Outcome, Plan, Snapshot, Status, SummaryAsk
 from compaction.strategies.base import Param
+from compaction.strategies.safety import over
 from compaction.summary.shapes import CONCLUSION
 from compaction.tools import one_line
 from sessions.contexts import Item
@@ -26,11 +29,12 @@ _LEAST_SAVED = 16  # tokens
 _OURS = re.compile(r"Goal (\S+), made at entry ")
 _OPEN = (GoalStatus.PENDING, GoalStatus.IN_PROGRESS)
 _BOTH, _DONE, _GIVEN_UP = "done and given up", "done", "given up"
+_NOTHING = "nothing"
 
 
 class GoalTree:
     id = "goal-tree"
-    version = 1
+    version = 2
     label = "Fold closed goals"
     about = "Folds the work on each goal that is done or given up into one note; the reason for giving up is kept."
     params: Sequence[Param] = (
@@ -40,15 +44,33 @@ class GoalTree:
         Param("messages", "Keep your own messages word for word", "flag", True, source="this product's own"),
         Param("requests", "Where no plan was kept, each request is a goal", "flag", True, source="this product's own"),
         Param("summary", "Note on each goal, at most", "tokens", 800, 0, source="this product's own"),
+        Param(
+            "full",
+            "Where it is still over the threshold, then",
+            "choice",
+            "hybrid",
+            choices=("hybrid", "sliding", "pi", _NOTHING),
+            source="goal-tree plan, 2026: the full strategy one has chosen",
+        ),
+        Param(
+            "threshold",
+            "Threshold",
+            "tokens",
+            None,
+            0,
+            source="goal-tree plan, 2026",
+            auto="where the session's own agent compacts; where that is not known, folding goals is all",
+        ),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
         "done and given up": {},
         "given up only": {"which": _GIVEN_UP},
         "messages too": {"messages": False},
+        "goals alone": {"full": _NOTHING},
     }
 
     def plan(self, snapshot: Snapshot, budget: Budget, params: Mapping[str, Any]) -> Plan:
-        """A fold for each closed branch. Linear in items and goals."""
+        """A fold for each closed branch, and what the full strategy does where that leaves too much. Linear in items and goals."""
         name = f"{self.id}:{self.version}"
         refused = hopeless(name, snapshot, budget)
         if refused is not None:
@@ -59,16 +81,26 @@ class GoalTree:
         branches = _branches(snapshot, roots, keep_messages=params["messages"]) if roots else {}
         folded = _worth_a_note(snapshot, budget, goals, branches)
         facts |= {"goals": len(goals), "closed": len(set(roots.values())), "folds": len(folded)}
-        if not folded:
-            reason = (
-                "this session has no goals"
-                if not goals
-                else "no goal is closed"
-                if not roots
-                else "the work on closed goals is folded already, or shorter than a note on it"
-            )
-            return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
-        return _folded(name, snapshot, params["summary"], folded, facts)
+        plan = _folded(name, snapshot, params["summary"], folded, facts) if folded else None
+        at = budget.threshold if params["threshold"] is None else params["threshold"]
+        left = snapshot.total - _freed(snapshot, params["summary"], folded)
+        if at is not None and left > at and params["full"] != _NOTHING:
+            facts["left"] = left
+            out = set().union(*(part for _, part, _, _ in folded)) | _notes(snapshot)
+            then = over(name, params["full"], plan, snapshot, budget, out, at)
+            if then.status in LANDS:
+                return replace(then, facts=facts | then.facts)
+            facts["then"] = then.reason
+        if plan is not None:
+            return plan
+        reason = (
+            "this session has no goals"
+            if not goals
+            else "no goal is closed"
+            if not roots
+            else "the work on closed goals is folded already, or shorter than a note on it"
+        )
+        return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
 
     def finish(self, plan: Plan, snapshot: Snapshot, answers: Sequence[Answer]) -> Outcome:
         """The folds as edits."""
@@ -148,6 +180,22 @@ def _worth_a_note(
     return out
 
 
+def _freed(snapshot: Snapshot, summary: int, branches: Sequence[tuple[str, set[int], str, int]]) -> int:
+    """About how many tokens the folds free: each note as long as it may be."""
+    return sum(room - _note(summary, room) for _, _, _, room in branches)
+
+
+def _note(summary: int, room: int) -> int:
+    """The most tokens of a note where a fold leaves `room`; 0: its heading alone."""
+    most = min(summary, room // 2)
+    return most if most >= LEAST_SUMMARY else 0
+
+
+def _notes(snapshot: Snapshot) -> set[int]:
+    """The positions of earlier notes of ours that stay."""
+    return {n for n, item in enumerate(snapshot.items) if item.seq is None and _OURS.match(item.label)}
+
+
 def _head(goal: Goal) -> str:
     """What the goal was and how it ended, in one line."""
     text = one_line(goal.text, 300)
@@ -170,9 +218,9 @@ def _folded(
     folds: list[Fold] = []
     asks: list[SummaryAsk] = []
     for path, part, head, room in branches:
-        most = min(summary, room // 2)
+        most = _note(summary, room)
         key = f"goal-{path}"
-        if most >= LEAST_SUMMARY:
+        if most:
             asks.append(SummaryAsk(key, tuple(items[n] for n in sorted(part)), (), most, template=CONCLUSION))
         numbers = numbers_of(items, part)
         folds.append(Fold(key, spans(part, items), places.before(min(part)), f"Goal {path}", head, "", numbers))

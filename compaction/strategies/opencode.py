@@ -179,10 +179,11 @@ def newest_turns(snapshot: Snapshot, items: Sequence[Item], turns: int, room: in
     """Where the kept tail begins: the newest turns that fit in `room`, and of the first that does not its newest part; the end where nothing
     does, or where all would be kept.
 
-    A part ends where no answer is parted from its results.
+    A part ends where no answer is parted from its results. OpenCode summarises everything where the tail would be the whole history; where
+    an earlier summary stands before it or in it, the tail is what that compaction kept, and stays: else each further one would take it.
     """
     end = len(items)
-    starts = [n for n, item in enumerate(items) if is_boundary(item)][-turns:] if turns > 0 else []
+    starts = _turns(items)[-turns:] if turns > 0 else []
     cuts = blocks_of(snapshot).cuts()
     start, total, stop = end, 0, end
     for first in reversed(starts):
@@ -195,7 +196,16 @@ def newest_turns(snapshot: Snapshot, items: Sequence[Item], turns: int, room: in
             start = min(start, n)
             break
         start = stop = first
-    return end if start == 0 else start
+    return end if start == 0 and not any(map(is_summary, items)) else start
+
+
+def _turns(items: Sequence[Item]) -> list[int]:
+    """Where turns begin: at a person's message, and behind the newest summary, with what is left of a turn that was cut through."""
+    starts = {n for n, item in enumerate(items) if is_boundary(item)}
+    last = max((n for n, item in enumerate(items) if is_summary(item)), default=None)
+    if last is not None and last + 1 < len(items):
+        starts.add(last + 1)
+    return sorted(starts)
 
 
 def newest_messages(items: Sequence[Item], snapshot: Snapshot, room: int) -> int:

@@ -10,6 +10,7 @@ from django.test import Client
 
 from compaction import runs
 from compaction.models import Run
+from compaction.strategies.hybrid import STRATEGY
 from sessions.models import Session
 from tests.compaction.stage import a_workspace, everything, head_of, member_of
 from webapp.auth import issue_token
@@ -71,7 +72,7 @@ def test_a_preview_comes_back_and_writes_nothing(session: Session, viewer: Calle
     assert (status, plan["status"], plan["lands"]) == (200, "completed", True)
     assert type(plan["tokens"]["before"]) is int
     assert plan["tokens"]["after"] < plan["tokens"]["before"]
-    assert (plan["session"], plan["base"], plan["strategy"]) == (str(session.pk), 1, "hybrid:1")
+    assert (plan["session"], plan["base"], plan["strategy"]) == (str(session.pk), 1, f"hybrid:{STRATEGY.version}")
     assert viewer.post(f"/sessions/{session.pk}/compact", {**FOLDS, "preview": True}) == (200, plan)
     assert everything() == before
 

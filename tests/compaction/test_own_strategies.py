@@ -74,6 +74,31 @@ def test_a_closed_branch_takes_the_notes_below_it_and_an_open_goal_keeps_all_abo
     assert "(earlier)" in second.items[1].text
 
 
+def test_where_closed_goals_leave_too_much_a_full_strategy_goes_over_the_rest_and_leaves_their_notes() -> None:
+    start = session(prompt("go"), work("one", 30), prompt("more"), work("two", 30), prompt("on"), work("three", 3))
+    owned = {range(1, 61): "1", range(62, 122): "2"}
+    tree = with_goals(
+        start,
+        owned,
+        Goal("1", "first", GoalStatus.ABANDONED, note="no mmap there"),
+        Goal("2", "second", GoalStatus.IN_PROGRESS),
+    )
+    alone = run("goal-tree", tree)
+    assert len([item for item in alone.items if item.inserted]) == 1
+    made = run("goal-tree", tree, threshold=3_000)
+    assert made.status is Status.COMPLETED, made.reason
+    assert made.tokens_after < 3_000 < alone.tokens_after
+    labels = [item.label for item in made.items if item.inserted]
+    assert labels == ["Summary, made at entry 128", "Goal 1, made at entry 128", "open goals"]
+    summary, note, _ = (item for item in made.items if item.inserted)
+    assert "Reason: no mmap there" in note.text
+    assert set(note.stands_for) == set(range(1, 61))
+    assert not set(summary.stands_for) & set(note.stands_for)
+    goals = replace(snapshot(tree.log(), made.edits), goals=tree.goals)
+    assert not run("goal-tree", goals, threshold=3_000).lands
+    assert run("goal-tree", tree, threshold=3_000, full="nothing").tokens_after == alone.tokens_after
+
+
 def test_each_range_is_a_fold_of_its_own_and_comes_back_alone() -> None:
     start = session(prompt("go"), work("one", 6), work("two", 6), say("done"))
     made = run("range", start, ranges="2-6,15-18")

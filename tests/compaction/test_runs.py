@@ -18,6 +18,7 @@ from compaction.models import Run
 from compaction.plan import Outcome, Plan, Status
 from compaction.schemas import plan_json
 from compaction.strategies import strategies
+from compaction.strategies.hybrid import STRATEGY
 from sessions import versions
 from sessions.contexts import Hide
 from sessions.entries import Kind
@@ -145,7 +146,7 @@ def test_a_run_does_what_its_preview_showed(session: Session) -> None:
     assert (version.origin, version.run, version.parent_id, version.at_seq) == ("run", run.pk, base.pk, 302)
     assert edits_of(version) == list(previewed.preview.edits)
     event = Event.objects.get(session=session, what="compacted")
-    assert event.facts == {"from": base.n, "to": version.n, "run": run.pk, "strategy": "hybrid:1"}
+    assert event.facts == {"from": base.n, "to": version.n, "run": run.pk, "strategy": f"hybrid:{STRATEGY.version}"}
 
 
 def test_its_log_tells_every_phase_in_order(session: Session) -> None:

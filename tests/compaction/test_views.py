@@ -9,6 +9,7 @@ from django.test import Client
 
 from compaction import runs
 from compaction.models import Run
+from compaction.strategies.hybrid import STRATEGY
 from sessions import versions
 from sessions.models import Session
 from tests.compaction.stage import a_workspace, everything, member_of, taken_in
@@ -247,7 +248,7 @@ def test_apply_makes_the_run_that_was_previewed(operator: Client, quill: User, s
     response = apply(operator, session)
     run = Run.objects.get()
     assert (response.status_code, response["Location"]) == (302, address(session, "runs", run.pk))
-    assert (run.strategy, run.by, run.state) == ("hybrid:1", quill, Run.State.QUEUED)
+    assert (run.strategy, run.by, run.state) == (f"hybrid:{STRATEGY.version}", quill, Run.State.QUEUED)
     assert run.edited_summary is None
     runs.execute(run.pk)
     run.refresh_from_db()
