@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -37,10 +38,8 @@ def text_of(parts: Iterable[Part]) -> str:
 def _text(part: Part) -> str:
     text = part.text
     if part.kind is PartKind.TOOL_CALL:
-        try:
+        with suppress(orjson.JSONDecodeError):  # a patch, or cut off: looked through as it stands
             text = "\n".join(_strings(orjson.loads(text))) if text else ""
-        except orjson.JSONDecodeError:
-            pass
     elif "\x1b" in text or "\r" in text:
         text = plain(text)
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n…\n{text[-TAIL:]}"
@@ -70,9 +69,9 @@ def files_named(tool: str | None, parts: Sequence[Part]) -> list[str]:
             found[path] = None
         for name in _FILES:
             value = call.given.get(name)
-            for path in value if isinstance(value, list) else [value]:
-                if isinstance(path, str) and path.strip():
-                    found[path.strip()] = None
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, str) and one.strip():
+                    found[one.strip()] = None
     return list(found)
 
 

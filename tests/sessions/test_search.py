@@ -1,0 +1,260 @@
+"""Search: what is found, what is not, by whom, and how the index follows the entries."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions.contexts import Hide, Replace
+from sessions.entries import Part, PartKind
+from sessions.models import Entry, Session
+from sessions.models_search import SearchPosting, SearchStretch
+from sessions.ranges import Ranges
+from sessions.search import bits
+from sessions.search.asked import asked
+from sessions.search.find import find
+from sessions.search.index import Indexer, index_waiting
+from sessions.search.matching import holds, spans
+from sessions.search.snippets import snippet
+from sessions.search.texts import text_of
+from sessions.search.waiting import waiting
+from sessions.search.words import tokens_of, words_in
+from sessions.versions import make
+from tests.factories import a_session, call, malformed, message, meta, prompt, reasoning, result
+
+ROWS = [
+    prompt("Could we just mmap the file and be done?"),
+    reasoning("The config lives in parseConfigFile, or in max_read_ahead."),
+    call("c1", "Edit", file_path="/home/quill/ledgerd/src/import/csv.rs", new_string="use memmap2::Mmap;\nlet 内存 = 1;"),
+    result("c1", "Error: Os { code: 19, kind: ENODEV, message: \"No such device\" }", failed=True),
+    message("The mount is NFS; mmap returns ENODEV there. 我们改用流式读取导入器，不再做内存映射。"),
+    prompt("Leave it alone then."),
+    call("c2", "Bash", command="cargo test -p import"),
+    result("c2", "\x1b[32mtest result\x1b[0m: ok. 41 passed"),
+    malformed("{broken", "no record: torn memory"),
+    meta("mmap in a record that is never sent"),
+]
+
+
+@pytest.fixture
+def workspace(db):
+    from webapp.models import Workspace
+
+    return Workspace.objects.create(name="Scriptorium", slug="scriptorium")
+
+
+@pytest.fixture
+def ledger(workspace) -> Session:
+    session = a_session(workspace, ROWS)
+    index_waiting()
+    return session
+
+
+def seqs(workspace, query: str, **more) -> list[int]:
+    """The entries that a query finds, over all sessions."""
+    return [seq for hits in find(workspace.pk, asked(query), **more).page for seq in hits.seqs()]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("mmap", [0, 2, 4]),
+        ("MMAP", [0, 2, 4]),
+        ("mmap enodev", [4]),
+        ("mmap OR enodev", [0, 2, 3, 4]),
+        ("mmap -enodev", [0, 2]),
+        ("memmap", [2]),  # a piece of an identifier
+        ("config", [1]),
+        ("parseConfigFile", [1]),
+        ("read_ahead", []),  # within a longer one only with stars
+        ("*read_ahead*", [1]),
+        ("max_read_ahead", [1]),
+        ("conf*", [1]),
+        ("*config*", [1]),
+        ('"no such device"', [3]),
+        ('"device such"', []),
+        ('mmap -"returns ENODEV"', [0, 2]),
+        ("src/import/csv.rs", [2]),
+        ("import/src", []),
+        ("内存", [2, 4]),
+        ("内存映射", [4]),
+        ("流式导入", []),  # all pairs but one stand there, not the run
+        ("读", [4]),
+        ("器", [4]),
+        ("passed", [7]),
+        ("torn", []),
+        ("broken", [8]),
+    ],
+)
+def test_words_find_their_entries(workspace, ledger, query, found):
+    assert seqs(workspace, query) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("tool:edit", [2]),
+        ("tool:bash import", [6]),
+        ("file:src/import", [2]),
+        ("file:csv", [2]),
+        ("file:import/src", []),
+        ("role:person", [0, 5]),
+        ("mmap role:assistant", [4]),
+        ("mmap -role:person", [2, 4]),
+        ("is:error", [3, 8]),
+        ("mmap agent:claude-code", [0, 2, 4]),
+        ("mmap agent:codex", []),
+        ("mmap -agent:claude-code", []),
+        ("mmap after:2026-09-14 before:2026-09-14", [0, 2, 4]),
+        ("mmap after:2026-09-15", []),
+        ("mmap before:2026-09-13", []),
+        ("nonsense:mmap", []),
+    ],
+)
+def test_fields_narrow(workspace, ledger, query, found):
+    assert seqs(workspace, query) == found
+
+
+def test_only_what_the_model_no_longer_sees(workspace, ledger):
+    ledger.head = make(
+        ledger,
+        parent=ledger.native_head,
+        edits=[Hide(Ranges.of([(0, 4)])), Replace(4, (Part(PartKind.TEXT, "[shortened]"),))],
+        origin="person",
+        kind="fold",
+        label="Folded",
+        at_seq=9,
+    )
+    ledger.save()
+    everything = find(workspace.pk, asked("mmap"))
+    assert (everything.total, everything.ghosts, everything.masked) == (3, 2, 1)
+    assert seqs(workspace, "mmap in:ghosts") == [0, 2]
+    assert seqs(workspace, "mmap in:masked") == [4]
+    assert seqs(workspace, "import in:context") == [6]
+    assert seqs(workspace, "mmap -in:ghosts") == [4]
+    # The choice within a facet leaves the counts of its other values standing.
+    assert dict(find(workspace.pk, asked("mmap in:ghosts")).facets["in"]) == {"context": 0, "ghosts": 2, "masked": 1}
+
+
+def test_a_stranger_finds_nothing(workspace, ledger):
+    from webapp.models import Workspace
+
+    other = Workspace.objects.create(name="Other", slug="other")
+    for query in ("mmap", "*mmap*", "role:person", "内存", '"no such device"', "file:csv"):
+        found = find(other.pk, asked(query))
+        assert (found.total, found.page, found.facets.get("agent", [])) == (0, [], [])
+
+
+def test_rewritten_sessions_are_left_out(workspace, ledger):
+    newer = a_session(workspace, ROWS, native_id="native-2")
+    index_waiting()
+    assert find(workspace.pk, asked("mmap")).sessions == 2
+    Session.objects.filter(pk=ledger.pk).update(superseded_by=newer)
+    assert [hits.about.id for hits in find(workspace.pk, asked("mmap")).page] == [newer.pk]
+
+
+def test_the_index_follows_the_entries(workspace, ledger):
+    assert not waiting(workspace.pk)
+    assert seqs(workspace, "alone") == [5]
+    # As a growing file does: the last record, half written before, is read again.
+    Entry.objects.filter(session=ledger, seq__gte=5).delete()
+    Session.objects.filter(pk=ledger.pk).update(entries_count=5)
+    assert seqs(workspace, "alone") == []
+    assert waiting(workspace.pk)
+    index_waiting()
+    assert not waiting(workspace.pk)
+    assert (seqs(workspace, "alone"), seqs(workspace, "mmap")) == ([], [0, 2, 4])
+
+
+def test_appending_leaves_few_stretches(workspace):
+    session = a_session(workspace, [message(f"word{n} common") for n in range(60)])
+    for upto in range(1, 61):
+        Session.objects.filter(pk=session.pk).update(entries_count=upto)
+        _only(session, upto)
+    assert SearchStretch.objects.filter(session=session).count() <= 7
+    spans_ = list(SearchStretch.objects.filter(session=session).order_by("first").values_list("first", "stop"))
+    assert [start for start, _ in spans_[1:]] == [stop for _, stop in spans_[:-1]]
+    assert seqs(workspace, "common") == list(range(60))
+    assert seqs(workspace, "word37") == [37]
+
+
+def _only(session: Session, upto: int) -> None:
+    """Look through as many entries as were there by then."""
+    from unittest.mock import patch
+
+    from sessions.search import index
+
+    rows = Entry.objects.filter(seq__lt=upto)
+    with patch.object(index.Entry, "objects", rows):
+        Indexer().session(session.pk)
+
+
+def test_what_goes_takes_its_places_along(workspace, ledger):
+    assert SearchPosting.objects.exists()
+    ledger.delete()
+    assert not SearchStretch.objects.exists()
+    assert not SearchPosting.objects.exists()
+
+
+def test_pages_go_on_behind_the_last(workspace):
+    for n in range(7):
+        a_session(workspace, [message("lantern " * (n + 1))] * (n + 1), native_id=f"n{n}")
+    index_waiting()
+    seen = []
+    after = None
+    for _ in range(4):
+        page = find(workspace.pk, asked("lantern"), sort="most", after=after, size=2)
+        seen += [hits.total for hits in page.page]
+        after = page.next
+    assert seen == [7, 6, 5, 4, 3, 2, 1]
+    assert after is None
+    assert page.total == 28
+
+
+def test_long_entries_are_found_by_their_beginning_and_their_end(workspace):
+    text = "opening " + "filler " * 9000 + "closing"
+    a_session(workspace, [result("c", text)])
+    index_waiting()
+    assert (seqs(workspace, "opening"), seqs(workspace, "closing")) == ([0], [0])
+
+
+@given(st.text(max_size=300))
+def test_every_token_of_a_text_is_filed_and_stands_in_it(text):
+    filed = set(words_in(text))
+    for token in tokens_of(text):
+        term = asked(f'"{token}"').clauses[0].terms[0]
+        assert all(
+            word in filed if how == "is" else any(one.startswith(word) for one in filed) for how, word in term.needs
+        )
+        assert holds(text, term)
+
+
+@given(st.text(alphabet="abAB_9/. 内存映", max_size=60), st.text(alphabet="abAB_9/. 内存映", max_size=12))
+def test_marks_lie_within_the_text_in_order(text, query):
+    for term in asked(query).shown:
+        found = list(spans(text, term))
+        assert all(0 <= start < stop <= len(text) for start, stop in found)
+        assert all(a[1] <= b[0] for a, b in zip(found, found[1:], strict=False))
+
+
+@given(st.sets(st.integers(0, bits.MOST - 1), min_size=1))
+def test_places_come_back(found):
+    assert list(bits.places(bits.unpacked(bits.packed(sorted(found))))) == sorted(found)
+
+
+@given(st.text(max_size=200))
+def test_any_query_can_be_read(text):
+    asked(text)
+
+
+def test_a_snippet_keeps_hostile_text_as_text():
+    shown = snippet("<script>alert('mmap')</script>\n" * 3, asked("mmap").shown)
+    assert shown.times == 3
+    assert [piece for piece, hit in shown.pieces if hit] == ["mmap"] * 3
+    assert "<script>" in shown.text
+
+
+def test_calls_are_looked_through_without_their_json():
+    part = Part(PartKind.TOOL_CALL, '{"content": "first\\nsecond \\u5185\\u5b58", "n": 7}', tool="Write")
+    assert tokens_of(text_of([part])) == ["first", "second", "内存", "7"]
