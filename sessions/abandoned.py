@@ -157,7 +157,7 @@ def found(workspace: Any, wanted: Wanted, *, without: str | None = None) -> Quer
 def page(workspace: Any, wanted: Wanted, *, after: str | None = None, count: int = PAGE) -> Page:
     """Rows in the order asked for, by keyset. Raises BadCursor."""
     count = max(1, min(MOST, count))
-    rows = found(workspace, wanted).select_related("session", "owner", "cause_by")
+    rows = found(workspace, wanted).select_related("session", "owner", "cause_by", "assignee")
     if wanted.sort == "recent":
         ordered = rows.order_by("-at", "-id")
     elif wanted.sort == "tokens":
@@ -173,10 +173,17 @@ def page(workspace: Any, wanted: Wanted, *, after: str | None = None, count: int
     return Page(got[:count], cursor_of(got[count - 1], wanted.sort) if more else None)
 
 
-def sums(workspace: Any, wanted: Wanted) -> Sums:
+def wordless(wanted: Wanted) -> Wanted:
+    """The same without what asks for words or for one session: by trying them, one could learn what was said."""
+    return replace(wanted, q="", session=None)
+
+
+def sums(workspace: Any, wanted: Wanted, seen: Overview | None = None) -> Sums:
     """What all that match come to."""
-    said = overview(workspace, wanted).sums
-    sessions = found(workspace, wanted).order_by().values("session_id").distinct().count()  # hashed; a distinct aggregate would sort
+    said = (seen or overview(workspace, wanted)).sums
+    sessions = (
+        found(workspace, wanted).order_by().values("session_id").distinct().count()
+    )  # hashed; a distinct aggregate would sort
     return replace(said, sessions=sessions)
 
 
@@ -213,18 +220,6 @@ def overview(workspace: Any, wanted: Wanted) -> Overview:
     )
     said = Sums(total.goals, total.tokens, total.known_cost, total.known_seconds, unreviewed, 0)
     return Overview(said, out, _weeks(cells, states), _weeks(cells, SPENT), _classes(cells, SPENT))
-
-
-def repeats(workspace: Any, rows: Iterable[Abandonment]) -> dict[str, int]:
-    """Of each of these goals' texts, in how many sessions of the workspace a goal of the same words was given up, where it is several."""
-    texts = {row.folded for row in rows if row.folded}
-    counted = (
-        Abandonment.objects.filter(workspace=workspace, stands=True, folded__in=texts)
-        .values("folded")
-        .annotate(n=Count("session_id", distinct=True))
-        .filter(n__gt=1)
-    )
-    return dict(counted.values_list("folded", "n"))
 
 
 def cursor_of(row: Abandonment, sort: str) -> str:

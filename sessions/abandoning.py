@@ -17,7 +17,9 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from sessions.abandonment import CUTS, FOLDS, Case, Change, Found, How, Text, World, judged, taken_up
+from sessions.audittally import merge
 from sessions.entries import GoalStatus
+from sessions.families import join
 from sessions.fields import to_multirange
 from sessions.goalcosts import took
 from sessions.goals import OPEN
@@ -89,6 +91,7 @@ def settle(workspace: Any, *, now: datetime | None = None) -> int:
     for session in sessions:
         with transaction.atomic():
             look(Session.objects.select_for_update().get(pk=session.pk), now=now)
+    merge(workspace)
     return len(sessions)
 
 
@@ -271,7 +274,10 @@ def _row(session: Session, goal: Goal, found: Found, known: Abandonment | None, 
     seconds = [one["seconds"] for one in figures if one.get("seconds") is not None]
     files = list(dict.fromkeys(file for one in figures for file in one.get("files", ())))
     row = known or Abandonment(session=session, path=goal.path, workspace_id=session.workspace_id)
-    row.text, row.folded = goal.text, again(goal.text)
+    folded_now = again(goal.text)
+    if row.folded != folded_now:
+        row.family, row.kinship = "", 1.0
+    row.text, row.folded = goal.text, folded_now
     row.status, row.how, row.confidence, row.why_found = (
         found.status.value,
         found.how.value,
@@ -354,11 +360,12 @@ def _cause(found: Found, reason: Reason | None, *, failed: bool) -> Cause:
 _WRITTEN = (
     "text", "folded", "status", "how", "confidence", "why_found", "evidence", "reason", "reason_stated", "cause", "cause_found", "stands",
     "agent", "project", "owner", "model", "at", "week", "entries", "steps", "tokens", "spent", "cost", "seconds", "attempts", "errors", "tests",
-    "tests_failed", "files", "first_seq", "last_seq",
+    "tests_failed", "files", "first_seq", "last_seq", "family", "kinship",
 )  # fmt: skip
 
 
 def _write(rows: Sequence[Abandonment]) -> None:
+    join([row for row in rows if not row.family])
     Abandonment.objects.bulk_create([row for row in rows if row.pk is None], batch_size=500)
     Abandonment.objects.bulk_update([row for row in rows if row.pk is not None], _WRITTEN, batch_size=500)
 
@@ -366,7 +373,7 @@ def _write(rows: Sequence[Abandonment]) -> None:
 def _forget(rows: Iterable[Abandonment]) -> None:
     """Rows that no longer hold go, but for those on which a person said something: they stay, and stand no longer."""
     for row in rows:
-        if row.review == Abandonment.Review.UNREVIEWED and row.cause_set_at is None:
+        if row.review == Abandonment.Review.UNREVIEWED and row.cause_set_at is None and not row.reviews.exists():
             row.delete()
         elif row.stands:
             row.stands = False

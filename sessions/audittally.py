@@ -44,7 +44,12 @@ def tallied(workspace: Any, names: Sequence[str]) -> list[Cell]:
         AuditTally.objects.filter(workspace=workspace, facet__in=list(names))
         .values("facet", "value", "review")
         .annotate(
-            n=Sum("goals"), sum=Sum("tokens"), spent=Sum("cost"), of=Sum("costed"), took=Sum("seconds"), timed_of=Sum("timed")
+            n=Sum("goals"),
+            sum=Sum("tokens"),
+            spent=Sum("cost"),
+            of=Sum("costed"),
+            took=Sum("seconds"),
+            timed_of=Sum("timed"),
         )
         .filter(n__gt=0)
         .values_list("facet", "value", "review", "n", "sum", "spent", "of", "took", "timed_of")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sessions.abandoned import Choice, Sums, Wanted, Week, facets, page, repeats, sums, weeks
+from sessions.abandoned import Choice, Sums, Wanted, Week, overview, page, sums, wordless
 from sessions.explorations import Exploration, explorations_of
+from sessions.families import also_in, why_of
 from sessions.goalcosts import took
 from sessions.goalmarks import Marked, note_of, standing
 from sessions.goalshown import status_of
@@ -151,6 +152,7 @@ def abandonment_row(row: Abandonment) -> Row:
         "cause_found": row.cause_found,
         "cause_corrected": row.cause_set_at is not None,
         "review": row.review,
+        "assignee": row.assignee.get_username() if row.assignee is not None else None,
         "stands": row.stands,
         "agent": row.agent,
         "project": row.project,
@@ -173,24 +175,41 @@ def abandonment_row(row: Abandonment) -> Row:
     }
 
 
-def abandoned_of(workspace: Any, wanted: Wanted, *, after: str | None = None, count: int, whole: bool = True) -> Row:
-    """A page of what was given up; with `whole` the sums, the facets and the weeks of all that match. Raises BadCursor."""
-    found = page(workspace, wanted, after=after, count=count)
-    again = repeats(workspace, found.rows)
+def abandoned_of(
+    workspace: Any, wanted: Wanted, *, after: str | None = None, count: int, whole: bool = True, words: bool = True
+) -> Row:
+    """A page of what was given up; with `whole` the sums, the facets and the weeks of all that match. Raises BadCursor.
+
+    Without `words` (for an auditor) no goal stands in it, and nothing that would let one be guessed narrows it: sums, facets, weeks alone.
+    """
+    out: Row = {"items": [], "next": None}
+    if words:
+        found = page(workspace, wanted, after=after, count=count)
+        out = {"items": listed_rows(workspace, found.rows), "next": found.next}
+    else:
+        wanted = wordless(wanted)
+    if whole or not words:
+        seen = overview(workspace, wanted)
+        out["sums"] = sums_row(sums(workspace, wanted, seen))
+        out["facets"] = {name: [choice_row(one) for one in many] for name, many in seen.facets.items()}
+        out["weeks"] = [week_row(one) for one in seen.weeks]
+    return out
+
+
+def listed_rows(workspace: Any, rows: Iterable[Abandonment]) -> list[Row]:
+    """Rows with their sessions' own facts, who sees to them, and how often the same was tried elsewhere."""
+    rows = list(rows)
+    again = also_in(workspace, rows)
     items = []
-    for row in found.rows:
+    for row in rows:
         item = abandonment_row(row)
         item["title"] = row.session.title
         item["agent_version"] = row.session.agent_version
         item["owner"] = row.owner.get_username() if row.owner is not None else None
-        item["also_in"] = again.get(row.folded, 1) - 1
+        item["also_in"] = again.get(row.family, 1) - 1
+        item["together_by"] = why_of(row) if item["also_in"] else None
         items.append(item)
-    out: Row = {"items": items, "next": found.next}
-    if whole:
-        out["sums"] = sums_row(sums(workspace, wanted))
-        out["facets"] = {name: [choice_row(one) for one in many] for name, many in facets(workspace, wanted).items()}
-        out["weeks"] = [week_row(one) for one in weeks(workspace, wanted)]
-    return out
+    return items
 
 
 def sums_row(said: Sums) -> Row:

@@ -22,10 +22,14 @@ from sessions.goal_schemas import (
     GoalIn,
     MarkedOut,
     ReasonIn,
+    ReviewedOut,
+    ReviewIn,
+    ReviewOut,
     SummaryIn,
     TreeOut,
 )
 from sessions.goalmarks import Marked
+from sessions.http import sees_words
 from sessions.models import Session
 from sessions.models_goals import Abandonment, GoalMark
 
@@ -121,9 +125,40 @@ def list_abandoned(
     """
     wanted = Wanted.of(dict(request.GET.lists()))
     try:
-        return abandoned_of(_workspace(request), wanted, after=after, count=n, whole=whole)
+        return abandoned_of(
+            _workspace(request), wanted, after=after, count=n, whole=whole, words=sees_words(request)
+        )
     except BadCursor as error:
         raise HttpError(422, str(error)) from error
+
+
+@router.post("/abandoned/review", response=ReviewedOut, summary="Say where the review of goals stands")
+def review_abandoned(request: HttpRequest, said: ReviewIn) -> Any:
+    """Append-only: every change is kept, with comment, assignee and who made it. Goals of which it says nothing new are left out."""
+    workspace = _workspace(request)
+    _operators_only(request)
+    rows = reviewing.review(
+        workspace, said.goals, state=said.state, comment=said.comment, assignee=said.assignee, by=request.user
+    )
+    return {"items": [abandonment_row(row) for row in rows]}
+
+
+@router.get("/abandoned/{number}/reviews", response=list[ReviewOut], summary="What was said of a goal that was given up")
+def list_reviews(request: HttpRequest, number: int) -> Any:
+    row = Abandonment.objects.filter(workspace=_workspace(request), pk=number).first()
+    if row is None:
+        raise Http404
+    return [
+        {
+            "before": one.before,
+            "after": one.after,
+            "comment": one.comment,
+            "assignee": None if one.assignee is None else one.assignee.get_username(),
+            "by": None if one.by is None else one.by.get_username(),
+            "at": one.at.isoformat(),
+        }
+        for one in reviewing.history_of(row)
+    ]
 
 
 @router.post("/abandoned/{number}/cause", response=AbandonmentOut, summary="Correct the class of a reason")

@@ -25,7 +25,8 @@ class AbandonmentOut(Schema):
     cause: str
     cause_found: str
     cause_corrected: bool
-    review: str
+    review: str = Field(description="unreviewed, accepted, follow_up, not_abandoned")
+    assignee: str | None = Field(None, description="who sees to it")
     stands: bool
     agent: str
     project: str | None
@@ -51,7 +52,8 @@ class AbandonedItem(AbandonmentOut):
     title: str
     agent_version: str | None
     owner: str | None
-    also_in: int = Field(description="other sessions in which a goal of the same words was given up")
+    also_in: int = Field(description="other sessions in which a goal of the same or like words was given up")
+    together_by: str | None = Field(None, description="why it counts as the same goal as those")
 
 
 class SumsOut(Schema):
@@ -180,3 +182,23 @@ class ReasonIn(Schema):
 
 class CauseIn(Schema):
     cause: str
+
+
+class ReviewIn(Schema):
+    goals: list[int] = Field(description="ids of goals that were given up, 500 at most")
+    state: str = Field(description="unreviewed, accepted, follow_up, not_abandoned")
+    comment: str = ""
+    assignee: str = Field("", description="name of a member; - takes it away")
+
+
+class ReviewOut(Schema):
+    before: str
+    after: str
+    comment: str
+    assignee: str | None
+    by: str | None
+    at: str
+
+
+class ReviewedOut(Schema):
+    items: list[AbandonmentOut]

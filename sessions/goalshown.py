@@ -18,7 +18,7 @@ def in_force() -> Case:
     """The status in force, in a query of goals: given here, else found where it was given up, else the agent's own."""
     found = Abandonment.objects.filter(
         session_id=OuterRef("session_id"), path=OuterRef("path"), stands=True, status="dropped"
-    )
+    ).exclude(review=Abandonment.Review.NOT_ABANDONED)
     open_or_asked = ~Q(status="completed") | Q(inferred=True)
     given_up = When(Exists(found) & Q(marked=None) & open_or_asked, then=Value("dropped"))
     return Case(given_up, default=Coalesce("marked", "status"), output_field=TextField())
@@ -31,9 +31,9 @@ def shown_as_they_stand(session: Session, rows: Sequence[Goal]) -> None:
     """
     found = {
         row.path: row
-        for row in session.abandonments.filter(path__in=[goal.path for goal in rows], stands=True).only(
-            "path", "status", "reason", "reason_stated", "how", "cause", "session"
-        )
+        for row in session.abandonments.filter(path__in=[goal.path for goal in rows], stands=True)
+        .exclude(review=Abandonment.Review.NOT_ABANDONED)
+        .only("path", "status", "reason", "reason_stated", "how", "cause", "session")
     }
     for goal in rows:
         given_up = found.get(goal.path)

@@ -67,6 +67,12 @@ def may_operate(request: Request) -> bool:
     return request.membership is not None and request.membership.role in _OPERATORS
 
 
+def sees_words(request: HttpRequest) -> bool:
+    """Say whether the member may read what sessions say; an auditor sees sums alone."""
+    member = getattr(request, "membership", None)
+    return member is not None and member.role != "auditor"
+
+
 def page_or_partial(
     request: Request, template: str, partial: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:

@@ -1,16 +1,36 @@
 """The addresses of recorded sessions. Every fragment has its own and works as a whole page."""
 
-from django.urls import path
+from django.urls import path, re_path
 
-from sessions import chartviews, goalviews, insight, recordviews, urls_resume, verbs, views, wayin, wayviews
+from sessions import (
+    auditviews,
+    chartviews,
+    goalviews,
+    insight,
+    liveviews,
+    recordviews,
+    urls_resume,
+    verbs,
+    views,
+    wayin,
+    wayviews,
+)
 
 app_name = "sessions"
 
 urlpatterns = [
     path("", views.session_list, name="list"),
+    path("events", liveviews.list_events, name="events"),
     path("take-in", wayin.take_in, name="take_in"),
     path("intake", wayin.log, name="intake"),
     path("watched", wayin.watch, name="watch"),
+    path("abandoned", auditviews.abandoned, name="abandoned"),
+    path("abandoned/review", auditviews.review_many, name="abandoned_review_many"),
+    path("abandoned/views", auditviews.save_view, name="abandoned_views"),
+    path("abandoned/look", auditviews.look_again, name="abandoned_look"),
+    re_path(r"^abandoned/export\.(?P<form>csv|json)$", auditviews.export, name="abandoned_export"),
+    path("abandoned/<int:number>", auditviews.row, name="abandoned_row"),
+    path("abandoned/<int:number>/review", auditviews.review, name="abandoned_review"),
     path("s/<str:name>", views.session, name="session"),
     path("s/<str:name>/entries", views.entries, name="entries"),
     path("s/<str:name>/records", views.records, name="records"),
@@ -52,6 +72,7 @@ urlpatterns = [
     path("s/<str:name>/diff", insight.diff, name="diff"),
     path("s/<str:name>/diff/entries", insight.diff_entries, name="diff-entries"),
     path("s/<str:name>/since", views.since, name="since"),
+    path("s/<str:name>/events", liveviews.session_events, name="session-events"),
     path("s/<str:name>/source", views.source, name="source"),
     path("s/<str:name>/undo", verbs.undo, name="undo"),
     path("s/<str:name>/redo", verbs.redo, name="redo"),

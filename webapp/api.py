@@ -64,6 +64,7 @@ def not_understood(request: HttpRequest, error: ValidationError) -> HttpResponse
 REFUSAL_STATUS = {
     **dict.fromkeys(("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_model", "usage"), 422),
     **dict.fromkeys(("no_such_rule", "no_such_limit", "no_writer"), 422),
+    **dict.fromkeys(("no_such_cause", "no_such_state", "no_such_member", "none"), 422),
     **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn", "no_such_step", "no_such_file"), 422),
     "broker_unreachable": 503,
     "too_large": 413,

@@ -38,9 +38,7 @@ class WorkspaceMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         return self.get_response(request)
 
-    def process_view(
-        self, request: HttpRequest, view: object, args: object, kwargs: object
-    ) -> HttpResponseBase | None:
+    def process_view(self, request: HttpRequest, view: object, args: object, kwargs: object) -> HttpResponseBase | None:
         user = request.user
         found = membership_of(user, chosen=request.session.get(SESSION_KEY)) if user.is_authenticated else None
         if found is not None and found.role == Role.AUDITOR and _asked(request) == "sessions:list":
