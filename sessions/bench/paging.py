@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from sessions.bench import corpus
+from sessions.bench import auditing, corpus
 from sessions.bench.places import Place, a_place, analyse
 from sessions.ingest import take_file
 from sessions.models import Session
@@ -21,11 +21,14 @@ FRAGMENTS = ("session", "entries")
 RULE = "codex-0.148"  # as if which the chart is asked for as well
 
 
-def bench(*, small: int, large: int, steps: int, runs: int) -> dict[str, Any]:
+def bench(*, small: int, large: int, steps: int, sessions: int, goals: int, runs: int) -> dict[str, Any]:
     """Medians in seconds of interleaved requests through Django, with warm caches; `ratio` is large over small.
 
-    `chart`: windows of a chart of so many `steps`; the first answer of "as if" walks through all of them (`first_seconds`).
+    `chart`: windows of a chart of so many `steps`; the first answer of "as if" walks through all of them (`first_seconds`). `audit`: of so
+    many `goals` given up in so many `sessions`.
     """
+    with a_place() as place:
+        audit = auditing.bench(place, sessions=sessions, goals=goals, runs=runs)
     with a_place() as place:
         sizes = (small, large)
         names = [_taken(place, entries, seed) for seed, entries in enumerate(sizes, 1)]
@@ -52,6 +55,9 @@ def bench(*, small: int, large: int, steps: int, runs: int) -> dict[str, Any]:
         "ratio": rows[0]["ratio"],
         "steps": steps,
         "chart": windows,
+        "sessions": sessions,
+        "goals": goals,
+        "audit": audit,
     }
 
 

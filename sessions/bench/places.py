@@ -48,7 +48,7 @@ def a_place() -> Iterator[Place]:
 def analyse() -> None:
     """Let the planner know the rows that just came, as it would after a while."""
     with connection.cursor() as cursor:
-        for table in ("entry", "step", "goal", "version", "insertion", "session"):
+        for table in ("entry", "step", "goal", "version", "insertion", "session", "abandonment", "audittally"):
             cursor.execute(f"ANALYZE agent_sessions_{table}")
 
 

@@ -24,10 +24,12 @@ class Command(SessionsCommand):
         append = which.add_parser("append", help="work of taking in one appended line, by the size of the session")
         append.add_argument("--mb", type=_count, nargs="+", default=[1, 25, 300], metavar="N")
         append.add_argument("--lines", type=_count, default=15, metavar="N")
-        pages = which.add_parser("pages", help="server time of a short and a long session's page, side by side")
+        pages = which.add_parser("pages", help="server time of a short and a long session's page, side by side; of the chart; of the audit")
         pages.add_argument("--small", type=_count, default=500, metavar="ENTRIES")
         pages.add_argument("--large", type=_count, default=50_000, metavar="ENTRIES")
         pages.add_argument("--steps", type=_count, default=100_000, metavar="N", help="of the chart (default: 100,000)")
+        pages.add_argument("--sessions", type=_count, default=5_000, metavar="N", help="of the audit (default: 5,000)")
+        pages.add_argument("--goals", type=_count, default=50_000, metavar="N", help="given up in them (default: 50,000)")
         pages.add_argument("--runs", type=_count, default=15, metavar="N")
         compaction = which.add_parser("compaction", help="time of a preview by the length of the context")
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
@@ -49,9 +51,8 @@ class Command(SessionsCommand):
             case "append":
                 found = appending.bench(megabytes=options["mb"], lines=options["lines"])
             case "pages":
-                found = paging.bench(
-                    small=options["small"], large=options["large"], steps=options["steps"], runs=options["runs"]
-                )
+                sizes = ("small", "large", "steps", "sessions", "goals", "runs")
+                found = paging.bench(**{name: options[name] for name in sizes})
             case _:
                 found = previewing.bench(entries=options["entries"], strategy=options["strategy"], runs=options["runs"])
         return {"bench": options["which"], **found}
@@ -82,6 +83,11 @@ class Command(SessionsCommand):
                     self.stdout.write(
                         f"{row['page']:<8} {value['small']:,} entries {row['small_seconds'] * 1000:.1f} ms ({row['small_bytes']:,} bytes), "
                         f"{value['large']:,} entries {row['large_seconds'] * 1000:.1f} ms ({row['large_bytes']:,} bytes): ratio {row['ratio']}"
+                    )
+                for row in value["audit"]:
+                    self.stdout.write(
+                        f"audit    {row['page']:<12} of {value['goals']:,} goals in {value['sessions']:,} sessions {row['seconds'] * 1000:.1f} ms "
+                        f"({row['bytes']:,} bytes; the slowest {row['most_seconds'] * 1000:.1f} ms)"
                     )
                 for row in value["chart"]:
                     self.stdout.write(
