@@ -27,14 +27,18 @@ def index() -> None:
     try:
         index_waiting(seconds=SLICE)
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_ALONE])
+        _not_alone()
 
 
 def _alone() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_ALONE])
         return bool(cursor.fetchone()[0])
+
+
+def _not_alone() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [_ALONE])
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]  # as above
@@ -46,9 +50,9 @@ def _watch_over_search(sender: Any, **kwargs: Any) -> None:
 
 def _send_quietly() -> None:
     try:
-        # Closing the connection gives the lock back: it was only asked whether somebody is at it.
+        # Only asked: whoever is at it goes on by itself, and a second message would find nothing to do.
         if waiting() and _alone():
-            connections.close_all()
+            _not_alone()
             index.delay()
     except Exception:  # the worker goes on; the next look may find the database and the broker back
         logger.warning("cannot look for sessions to index", exc_info=True)

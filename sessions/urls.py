@@ -10,6 +10,7 @@ from sessions import (
     liveviews,
     recordviews,
     urls_resume,
+    urls_search,
     verbs,
     views,
     wayin,
@@ -83,3 +84,4 @@ urlpatterns = [
 ]
 
 urlpatterns += urls_resume.urlpatterns
+urlpatterns += urls_search.urlpatterns

@@ -26,6 +26,7 @@ for router in (
     "sessions.goal_api.router",
     "sessions.reckon_api.router",
     "sessions.resume_api.router",
+    "sessions.search_api.router",
     "compaction.api.router",
     "compaction.standing_api.router",
 ):

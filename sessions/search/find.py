@@ -147,7 +147,7 @@ def _sessions(keys: Iterable[UUID]) -> dict[UUID, About]:
         cursor.execute(
             "SELECT s.id, s.agent, s.agent_version, s.project, u.username, s.branch, s.title, s.last_at, s.entries_count, "
             "nullif(v.hidden, '{}'), nullif(v.masked, '{}') FROM agent_sessions_session s "
-            f"LEFT JOIN {get_user_model()._meta.db_table} u ON u.id = s.owner_id "
+            f"LEFT JOIN {get_user_model()._meta.db_table} u ON u.id = s.owner_id "  # noqa: S608 -- a table's own name
             "LEFT JOIN agent_sessions_version v ON v.id = coalesce(s.head_id, s.native_head_id) WHERE s.id = ANY(%s)",
             [list(keys)],
         )

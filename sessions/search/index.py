@@ -6,12 +6,13 @@ takes entries away from the very stretch that is being written.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from sessions.models import Entry, Session
 from sessions.models_search import SearchPosting, SearchStretch, SearchWord
@@ -25,6 +26,8 @@ from sessions.store import clean, copying
 BLOCK = 500  # entries of one read
 FULL = 500_000  # places of words in a stretch beyond which it ends, so that memory stays bounded whatever entries hold
 CACHED = 200_000  # words whose numbers one indexer remembers
+log = logging.getLogger(__name__)
+
 _COLUMNS = ("seq", "kind", "tool", "at", "sent", "is_error", "problem", "parts")
 
 
@@ -212,7 +215,14 @@ def index_waiting(
             if seconds is not None and time.monotonic() - started > seconds:
                 return sessions, entries
             seen.add(session_id)
-            more = indexer.session(session_id)
+            try:
+                more = indexer.session(session_id)
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception:
+                # One session must not keep the others from being found; the next look tries it again.
+                log.exception("looking through session %s failed", session_id)
+                continue
             sessions += 1
             entries += more
             if told is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,8 +29,10 @@ from tests.factories import a_session, call, malformed, message, meta, prompt, r
 ROWS = [
     prompt("Could we just mmap the file and be done?"),
     reasoning("The config lives in parseConfigFile, or in max_read_ahead."),
-    call("c1", "Edit", file_path="/home/quill/ledgerd/src/import/csv.rs", new_string="use memmap2::Mmap;\nlet 内存 = 1;"),
-    result("c1", "Error: Os { code: 19, kind: ENODEV, message: \"No such device\" }", failed=True),
+    call(
+        "c1", "Edit", file_path="/home/quill/ledgerd/src/import/csv.rs", new_string="use memmap2::Mmap;\nlet 内存 = 1;"
+    ),
+    result("c1", 'Error: Os { code: 19, kind: ENODEV, message: "No such device" }', failed=True),
     message("The mount is NFS; mmap returns ENODEV there. 我们改用流式读取导入器，不再做内存映射。"),
     prompt("Leave it alone then."),
     call("c2", "Bash", command="cargo test -p import"),
@@ -235,7 +240,7 @@ def test_marks_lie_within_the_text_in_order(text, query):
     for term in asked(query).shown:
         found = list(spans(text, term))
         assert all(0 <= start < stop <= len(text) for start, stop in found)
-        assert all(a[1] <= b[0] for a, b in zip(found, found[1:], strict=False))
+        assert all(a[1] <= b[0] for a, b in pairwise(found))
 
 
 @given(st.sets(st.integers(0, bits.MOST - 1), min_size=1))
@@ -258,3 +263,80 @@ def test_a_snippet_keeps_hostile_text_as_text():
 def test_calls_are_looked_through_without_their_json():
     part = Part(PartKind.TOOL_CALL, '{"content": "first\\nsecond \\u5185\\u5b58", "n": 7}', tool="Write")
     assert tokens_of(text_of([part])) == ["first", "second", "内存", "7"]
+
+
+# -- the page, the API, the commands ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reader(client, workspace, django_user_model):
+    from webapp.models import Membership
+
+    user = django_user_model.objects.create_user("quill")
+    Membership.objects.create(workspace=workspace, user=user, role="viewer")
+    client.force_login(user)
+    return client
+
+
+def test_the_page_marks_hits_and_keeps_hostile_text_as_text(reader, workspace, ledger):
+    hostile = a_session(workspace, [prompt("<img src=x onerror=alert(1)> mmap \u202egnp")], native_id="h", title="<b>mmap</b>")
+    index_waiting()
+    page = reader.get("/search", {"q": "mmap"}).content.decode()
+    assert "<mark>mmap</mark>" in page
+    assert "<img src=x" not in page
+    assert "<b>mmap</b>" not in page
+    assert "\u202e" not in page
+    assert f'href="/s/{ledger.pk}?at=e4"' in page
+    assert f'href="/s/{hostile.pk}?at=e0"' in page
+
+
+def test_facets_of_the_page_narrow(reader, ledger):
+    page = reader.get("/search", {"q": "mmap", "role": "assistant"}).content.decode()
+    assert "?at=e4" in page
+    assert "?at=e0" not in page
+    assert "at=e0" in reader.get("/search", {"q": "mmap", "in": ["context", "ghosts", "masked"]}).content.decode()
+
+
+def test_no_hit_says_what_there_is_without_the_fields(reader, ledger):
+    assert "3 hits without the fields" in reader.get("/search", {"q": "mmap agent:codex"}).content.decode()
+
+
+def test_what_is_not_indexed_yet_is_said(reader, workspace):
+    a_session(workspace, ROWS)
+    assert "1 session is still being indexed" in reader.get("/search", {"q": "mmap"}).content.decode()
+    assert "1 session is still being indexed" in reader.get("/search/waiting").content.decode()
+    index_waiting()
+    assert "still being indexed" not in reader.get("/search", {"q": "mmap"}).content.decode()
+
+
+def test_a_session_alone_is_gone_through_entry_by_entry(reader, workspace):
+    session = a_session(workspace, [message(f"lantern {n}") for n in range(70)])
+    index_waiting()
+    first = reader.get("/search", {"q": "lantern", "session": session.pk}).content.decode()
+    assert "at=e59" in first
+    assert "at=e60" not in first
+    second = reader.get("/search", {"q": "lantern", "session": session.pk, "behind": 59}).content.decode()
+    assert "at=e69" in second
+    assert 'at=e59"' not in second
+
+
+def test_the_api_and_the_command_answer_alike(reader, workspace, ledger, capsys):
+    from django.core.management import call_command
+
+    answer = reader.get("/api/search", {"q": '"no such device"'}).json()
+    assert (answer["hits"], answer["items"][0]["entries"][0]["seq"]) == (1, 3)
+    entry = answer["items"][0]["entries"][0]
+    start, stop = entry["marks"][0]
+    assert entry["text"][start:stop] == "No such device"
+    call_command("search", "no such device", "--json")
+    assert json.loads(capsys.readouterr().out)["hits"] == 1
+    assert reader.get("/api/search", {"q": "mmap", "after": "nonsense"}).status_code == 422
+
+
+def test_reindex_does_it_anew(workspace, ledger, capsys):
+    from django.core.management import call_command
+
+    before = SearchStretch.objects.get().pk
+    call_command("reindex", "--fresh", "--json")
+    assert SearchStretch.objects.get().pk != before
+    assert seqs(workspace, "mmap") == [0, 2, 4]

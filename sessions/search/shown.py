@@ -1,0 +1,200 @@
+"""Hits in their words: of each session some entries with what was found in them, where they stand, and a strip of all its hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Q
+
+from sessions import queries
+from sessions.calls import call_of
+from sessions.ghosts import Band, band_of
+from sessions.models import Entry, Session
+from sessions.packing import unpack
+from sessions.search.asked import Asked
+from sessions.search.hits import Hits
+from sessions.search.snippets import Snippet, snippet
+from sessions.search.texts import CLASSES, text_of
+
+IN_GHOSTS, IN_CONTEXT = 4, 4  # entries shown of a session at first, and then
+MORE = 60  # entries of one page of a session alone
+STRIP = 362  # pixels
+_WORTH = {
+    name: n
+    for n, name in enumerate(
+        ("person", "summaries", "assistant", "reasoning", "calls", "outputs", "harness", "unsent", "errors")
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One entry that was found. `band`: the ghost it lies in. `code`: whether its words are the machine's own."""
+
+    seq: int
+    speaker: str
+    tool: str
+    turn: int | None
+    snippet: Snippet
+    band: Band | None
+    masked: bool
+    sent: bool
+    failed: bool
+
+    @property
+    def code(self) -> bool:
+        return self.speaker in ("calls", "outputs")
+
+    @property
+    def where(self) -> str:
+        """ghosts, masked or context."""
+        return "ghosts" if self.band is not None else "masked" if self.masked else "context"
+
+
+@dataclass(slots=True)
+class SessionShown:
+    """A session with hits. `ghosts_left`, `context_left`: hits that are not shown. `next`: the entry behind which more stand."""
+
+    hits: Hits
+    entries: list[Shown] = field(default_factory=list)
+    ghosts_left: int = 0
+    context_left: int = 0
+    next: int | None = None
+    strip: Strip | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Where in a session its hits stand, over STRIP pixels: rectangles of ghosts, and a line for each pixel with a hit."""
+
+    ghosts: tuple[tuple[float, float], ...]
+    hits: tuple[tuple[float, bool], ...]  # place, and whether in a ghost
+
+
+def shown(found: Sequence[Hits], asked: Asked, *, after: int | None = None, whole: bool = False) -> list[SessionShown]:
+    """The hits of these sessions. `whole`: entry by entry behind `after`; else a choice of each session."""
+    sessions = {row.pk: row for row in Session.objects.filter(pk__in=[hits.about.id for hits in found])}
+    return [
+        _session(hits, sessions[hits.about.id], asked, after=after, whole=whole)
+        for hits in found
+        if hits.about.id in sessions
+    ]
+
+
+def _session(hits: Hits, session: Session, asked: Asked, *, after: int | None, whole: bool) -> SessionShown:
+    seen = queries.reading(session)
+    out = SessionShown(hits, strip=strip_of(hits))
+    hidden = seen.current.hidden if seen.current is not None else None
+    if whole:
+        behind = [seq for seq in hits.seqs() if after is None or seq > after]
+        chosen = behind[:MORE]
+        out.next = chosen[-1] if len(behind) > MORE else None
+    else:
+        ghosts: list[int] = []
+        others: list[int] = []
+        for seq in hits.seqs():
+            (ghosts if hidden is not None and seq in hidden else others).append(seq)
+        chosen = sorted([*_telling(hits, ghosts, IN_GHOSTS), *_telling(hits, others, IN_CONTEXT)])
+        out.ghosts_left = max(0, len(ghosts) - IN_GHOSTS)
+        out.context_left = max(0, len(others) - IN_CONTEXT)
+    masked = seen.current.masked if seen.current is not None else None
+    rows = Entry.objects.filter(Q(session=session), seq__in=chosen).order_by("seq")
+    for row in rows.only("seq", "kind", "tool", "turn", "sent", "is_error", "problem", "parts"):
+        band = band_of(seen.bands, row.seq)
+        out.entries.append(
+            Shown(
+                row.seq,
+                hits.class_of(row.seq),
+                call_of(row.tool, "{}").name if row.tool else "",
+                row.turn,
+                snippet(text_of(unpack(row.parts)), asked.shown),
+                band,
+                masked is not None and band is None and row.seq in masked,
+                row.sent,
+                row.is_error or row.problem is not None,
+            )
+        )
+    return out
+
+
+def _telling(hits: Hits, seqs: Sequence[int], count: int) -> list[int]:
+    """The entries that say most, by who speaks; of equal ones the first."""
+    if len(seqs) <= count:
+        return list(seqs)
+    return sorted(seqs, key=lambda seq: (_WORTH[hits.class_of(seq)], seq))[:count]
+
+
+def strip_of(hits: Hits) -> Strip:
+    """The strip of a session's hits: as many lines as pixels at most, however many hits."""
+    scale = STRIP / max(1, hits.about.entries)
+    ghosts = _merged([(start * scale, min(stop, hits.about.entries) * scale) for start, stop in hits.about.hidden])
+    lines: dict[int, bool] = {}
+    spans = iter(hits.about.hidden)
+    span = next(spans, None)
+    for seq in hits.seqs():
+        while span is not None and span[1] <= seq:
+            span = next(spans, None)
+        ghost = span is not None and span[0] <= seq
+        x = int(seq * scale)
+        # A pixel with a hit in the context is drawn as one: the dashes say that nothing there is sent.
+        lines[x] = lines.get(x, True) and ghost
+    return Strip(
+        tuple((round(start, 1), round(max(1.0, stop - start), 1)) for start, stop in ghosts),
+        tuple((x + 0.5, ghost) for x, ghost in sorted(lines.items())),
+    )
+
+
+def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    out: list[tuple[float, float]] = []
+    for start, stop in spans:
+        if out and start - out[-1][1] < 1:
+            out[-1] = (out[-1][0], max(out[-1][1], stop))
+        else:
+            out.append((start, stop))
+    return out
+
+
+def as_json(one: SessionShown) -> dict[str, Any]:
+    """A session with its hits, as the API and the command say it."""
+    about = one.hits.about
+    return {
+        "session": str(about.id),
+        "title": about.title,
+        "agent": about.agent,
+        "project": about.project,
+        "owner": about.owner,
+        "branch": about.branch,
+        "last_at": None if about.last_at is None else about.last_at.isoformat(),
+        "hits": one.hits.total,
+        "in_ghosts": one.hits.ghosts,
+        "masked": one.hits.masked,
+        "score": one.hits.score,
+        "by_role": {name: one.hits.classes[name] for name in CLASSES if name in one.hits.classes},
+        "entries": [
+            {
+                "seq": row.seq,
+                "role": row.speaker,
+                "tool": row.tool or None,
+                "turn": row.turn,
+                "where": row.where,
+                "times": row.snippet.times,
+                "text": row.snippet.text,
+                "marks": _marks(row.snippet),
+            }
+            for row in one.entries
+        ],
+        "next": one.next,
+    }
+
+
+def _marks(held: Snippet) -> list[list[int]]:
+    """Where in the text of a snippet what was found stands."""
+    out: list[list[int]] = []
+    at = 0
+    for piece, hit in held.pieces:
+        if hit:
+            out.append([at, at + len(piece)])
+        at += len(piece)
+    return out

@@ -1,0 +1,38 @@
+// Search by keys: j and k go from hit to hit, n and p from session to session, Enter opens what is focused.
+(function () {
+  "use strict";
+
+  function step(selector, by) {
+    const all = Array.from(document.querySelectorAll("#found " + selector));
+    if (!all.length) return;
+    const here = document.activeElement;
+    let at = all.indexOf(here);
+    if (at < 0 && here && here.closest("#found")) {
+      // From a title to the hits below it, and back: the next in the order of the page.
+      const behind = all.findIndex((one) => here.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
+      at = behind < 0 ? (by > 0 ? all.length - 1 : all.length) : by > 0 ? behind - 1 : behind;
+    }
+    const next = all[Math.max(0, Math.min(all.length - 1, at + by))];
+    next.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "nearest" });
+  }
+
+  palimpsest.keys({
+    j() { step("[data-hit]", 1); },
+    k() { step("[data-hit]", -1); },
+    n() { step("[data-session]", 1); },
+    p() { step("[data-session]", -1); },
+    "/"() { const field = document.getElementById("q"); field.focus(); field.select(); },
+  });
+
+  // A row of a hit is as wide as its link.
+  document.addEventListener("click", function (event) {
+    const row = event.target.closest(".search-hit");
+    if (row && !event.target.closest("a, button") && !getSelection().toString()) row.querySelector("[data-hit]").click();
+  });
+
+  document.addEventListener("change", function (event) {
+    const pick = event.target.closest(".pick");
+    if (pick) pick.classList.toggle("set", event.target.name === "when" && Boolean(event.target.value));
+  });
+})();
