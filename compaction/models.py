@@ -25,17 +25,23 @@ __all__ = [
 
 
 class Run(models.Model):
-    """One row from queued to its end. At most one of a session is live at a time; only `completed` moved the head."""
+    """One row from queued to its end. At most one of a session is live at a time; only `completed` moved the head.
+
+    A run that is to be held ends as `held`, with what the model wrote as its draft; applied, it is queued again and asks no model.
+    """
 
     class State(models.TextChoices):
         QUEUED = "queued", "queued"
         RUNNING = "running", "running"
+        HELD = "held", "held"
         COMPLETED = "completed", "completed"
         REFUSED = "refused", "refused"
         FAILED = "failed", "failed"
         CANCELLED = "cancelled", "cancelled"
 
     LIVE = (State.QUEUED, State.RUNNING)
+    DRAFTED = (State.HELD, State.REFUSED, State.FAILED)
+    """Where a run may stand whose draft can still be applied: a head that moved may come back, a worker that died is replaced."""
 
     workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
     session = models.ForeignKey("agent_sessions.Session", models.DB_CASCADE, related_name="runs")
@@ -56,6 +62,10 @@ class Run(models.Model):
     edited_summary = models.TextField(null=True)
     pins = models.JSONField(default=list)
     without = models.JSONField(default=list, help_text="paths of files that are not brought back")
+    hold = models.BooleanField(
+        default=False, help_text="it ends before it lands, for a person to look at what the model wrote"
+    )
+    draft = models.JSONField(null=True, help_text="the summaries as they were written, what they cover, and when")
     plan_digest = models.TextField(null=True, help_text="of the previewed plan: the run does what the preview showed")
     state = models.TextField(choices=State, default=State.QUEUED)
     status = models.TextField(null=True, help_text="the outcome in the words of compaction.plan.Status")
