@@ -48,6 +48,7 @@ KEPT = (
     "sort",
     "by",
 )
+ROWS = 30  # of one page
 VIEWS = 50  # a person may save
 SORTS = {
     "recent": gettext_lazy("newest"),
@@ -296,7 +297,7 @@ def _rows(request: HttpRequest, wanted: Wanted) -> dict[str, Any]:
         many, more = families.families(found(workspace, wanted), after=start)
         return {"families": many, "after": start + families.SHOWN if more else None, "rows": []}
     try:
-        got = page(workspace, wanted, after=request.GET.get("after"))
+        got = page(workspace, wanted, after=request.GET.get("after"), count=ROWS)
     except BadCursor as error:
         raise Http404(str(error)) from error
     again = families.also_in(workspace, got.rows)

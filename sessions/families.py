@@ -12,13 +12,14 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models import Count, F, Func, IntegerField, Max, Min, QuerySet, Sum, Window
+from django.db.models.functions import RowNumber
 from django.utils.translation import gettext as _
 
 from sessions.models_goals import Abandonment
 
 LIKE = 0.6  # of the trigrams of two texts
-SHOWN = 50  # families of one page
+SHOWN = 30  # families of one page
 MEMBERS = 8  # goals of a family that are shown with it
 
 
@@ -75,14 +76,18 @@ def has_trigrams() -> bool:
 
 def also_in(workspace: Any, rows: Iterable[Abandonment]) -> dict[str, int]:
     """Of each of these goals' families, in how many sessions of the workspace one of it was given up, where it is several."""
-    names = {row.family for row in rows if row.family}
-    found = (
-        Abandonment.objects.filter(workspace=workspace, stands=True, family__in=names)
-        .values("family")
-        .annotate(n=Count("session_id", distinct=True))
-        .filter(n__gt=1)
-    )
-    return dict(found.values_list("family", "n"))
+    names = sorted({row.family for row in rows if row.family})
+    return _sessions_of(Abandonment.objects.filter(workspace=workspace, stands=True), names) if names else {}
+
+
+def _sessions_of(rows: QuerySet[Abandonment], names: Sequence[str]) -> dict[str, int]:
+    """Of these families the number of sessions, where it is several. Pairs are hashed before they are counted; else all would be sorted."""
+    pairs = rows.order_by().filter(family__in=names).values("family", "session_id").distinct()
+    query, values = pairs.query.sql_with_params()
+    sql = f"SELECT family, count(*) FROM ({query}) pairs GROUP BY family HAVING count(*) > 1"  # noqa: S608 -- a query of ours
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return dict(cursor.fetchall())
 
 
 def why_of(row: Abandonment) -> str:
@@ -100,24 +105,26 @@ def others(row: Abandonment, most: int = 20) -> list[Abandonment]:
 
 def families(rows: QuerySet[Abandonment], *, after: int = 0) -> tuple[list[Family], bool]:
     """Of goals that match, the families tried in several sessions, what took most first; and whether there are more behind these."""
+    # Whether there are several sessions is seen by their hashes: to count them apart would sort every row.
+    hashed = Func(F("session_id"), function="uuid_hash", output_field=IntegerField())
     summed = (
         rows.order_by()
         .exclude(family="")
         .values("family")
         .annotate(
-            goals=Count("id"),
-            in_sessions=Count("session_id", distinct=True),
-            sum=Sum("tokens"),
-            paid=Sum("cost"),
-            last=Max("id"),
+            goals=Count("id"), sum=Sum("tokens"), paid=Sum("cost"), last=Max("id"), low=Min(hashed), high=Max(hashed)
         )
-        .filter(in_sessions__gt=1)
+        .filter(goals__gt=1, low__lt=F("high"))
         .order_by("-sum", "-last")[after : after + SHOWN + 1]
     )
     found = list(summed)
+    names = [one["family"] for one in found[:SHOWN]]
+    in_sessions = _sessions_of(rows, names)
     members: dict[str, list[Abandonment]] = {}
-    listed = rows.filter(family__in=[one["family"] for one in found[:SHOWN]]).select_related("session", "owner")
-    for row in listed.order_by("-at", "-id")[: SHOWN * 100]:
+    place = Window(RowNumber(), partition_by=F("family"), order_by=[F("at").desc(nulls_last=True), F("id").desc()])
+    newest = rows.filter(family__in=names).annotate(place=place).filter(place__lte=MEMBERS).values_list("pk", flat=True)
+    listed = Abandonment.objects.filter(pk__in=list(newest)).select_related("session", "owner")
+    for row in listed.order_by("-at", "-id"):
         members.setdefault(row.family, []).append(row)
     out = []
     for one in found[:SHOWN]:
@@ -133,10 +140,10 @@ def families(rows: QuerySet[Abandonment], *, after: int = 0) -> tuple[list[Famil
             Family(
                 one["family"],
                 one["goals"],
-                one["in_sessions"],
+                in_sessions.get(one["family"], 1),
                 one["sum"] or 0,
                 one["paid"],
-                tuple(mine[:MEMBERS]),
+                tuple(mine),
                 why,
             )
         )

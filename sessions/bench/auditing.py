@@ -26,8 +26,31 @@ from sessions.store import place_in_tree
 WARM = 3
 _AGENTS = ("claude-code", "codex", "gemini-cli", "opencode", "jcli")
 _MODELS = ("claude-sonnet-4-5", "gpt-5.1-codex", "gemini-2.5-pro", "glm-4.6", None)
-_VERBS = ("cache", "map", "rewrite", "stream", "index", "retry", "split", "merge", "rename", "measure", "port", "document")
-_THINGS = ("ledger importer", "query planner", "upload queue", "rates service", "session table", "OCR fallback", "row hashes", "cold start")
+_VERBS = (
+    "cache",
+    "map",
+    "rewrite",
+    "stream",
+    "index",
+    "retry",
+    "split",
+    "merge",
+    "rename",
+    "measure",
+    "port",
+    "document",
+)
+_THINGS = (
+    "ledger importer",
+    "query planner",
+    "upload queue",
+    "rates service",
+    "session table",
+    "OCR fallback",
+    "row hashes",
+    "cold start",
+)
+_SYLLABLES = ("ka", "lo", "mi", "ter", "ven", "so", "ru", "bel", "dan", "qui", "fa", "nor", "pli", "stu", "gre", "wa")
 _REASONS = (
     "the library is not installed on this machine",
     "three tests still fail after the second try",
@@ -44,7 +67,7 @@ ASKED = (
     ("of a project", "?project=project-7&review="),
     ("two facets", "?agent=codex&how=vanished&review="),
     ("words", "?q=query+planner&review="),
-    ("rare words", "?q=planner+4711&review="),
+    ("rare words", "?q=planner+kalomi&review="),
     ("by cost", "?sort=cost&review="),
     ("tried again", "?by=goal"),
 )
@@ -66,7 +89,9 @@ def bench(place: Place, *, sessions: int, goals: int, runs: int) -> list[dict[st
             started = time.perf_counter()
             _get(client, address + query)
             taken.append(time.perf_counter() - started)
-        out.append({"page": words, "seconds": round(median(taken), 4), "most_seconds": round(max(taken), 4), "bytes": size})
+        out.append(
+            {"page": words, "seconds": round(median(taken), 4), "most_seconds": round(max(taken), 4), "bytes": size}
+        )
     return out
 
 
@@ -88,7 +113,13 @@ def lay(place: Place, *, sessions: int, goals: int) -> None:
 
     def sources() -> Iterator[dict[str, Any]]:
         for n, (agent, _, _) in enumerate(whose):
-            yield {"workspace_id": workspace, "agent": agent, "path": f"invented/{n}.jsonl", "adapter_version": 1, "role": Source.Role.SESSION}
+            yield {
+                "workspace_id": workspace,
+                "agent": agent,
+                "path": f"invented/{n}.jsonl",
+                "adapter_version": 1,
+                "role": Source.Role.SESSION,
+            }
 
     keys = _sources(sources())
     _copy(
@@ -103,7 +134,9 @@ def lay(place: Place, *, sessions: int, goals: int) -> None:
         ),
     )  # fmt: skip
     paths = [(n % sessions, str(n // sessions + 1)) for n in range(goals)]
-    texts = [f"{drawn.choice(_VERBS)} the {drawn.choice(_THINGS)} {drawn.randrange(goals)}".capitalize() for _ in paths]
+    # Each third goal or so is one that another session tried too.
+    names = ["".join(drawn.choice(_SYLLABLES) for _ in range(3)) for _ in range(max(1, goals // 8))]
+    texts = [f"{drawn.choice(_VERBS)} the {drawn.choice(_THINGS)} of {drawn.choice(names)}".capitalize() for _ in paths]
     _copy(
         Goal,
         (
@@ -144,7 +177,9 @@ def _copy(model: Any, rows: Iterator[dict[str, Any]]) -> None:
     names = ", ".join(f'"{field.column}"' for field in fields)
     with connection.cursor() as cursor, cursor.copy(f'COPY "{model._meta.db_table}" ({names}) FROM STDIN') as copy:
         for row in rows:
-            copy.write_row([_written(field, row[field.attname] if field.attname in row else _default(field)) for field in fields])
+            copy.write_row(
+                [_written(field, row[field.attname] if field.attname in row else _default(field)) for field in fields]
+            )
 
 
 def _default(field: Any) -> Any:
