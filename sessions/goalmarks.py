@@ -16,6 +16,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from sessions.abandoning import look
+from sessions.announcing import announce
 from sessions.entries import GoalStatus
 from sessions.models import Event, Goal, Session
 from sessions.models_goals import GoalMark
@@ -252,6 +253,7 @@ def _mark(session: Session, path: str, verb: str, by: Any, through: str, **more:
         session=session, path=path, verb=verb, at_seq=session.entries_count, by_id=_person(by), through=through, **more
     )
     lay(session)
+    announce(session.workspace_id, session.pk)
 
 
 def _person(by: Any) -> Any:

@@ -25,6 +25,7 @@ from sessions.abandoning import settle
 from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
+from sessions.announcing import announce
 from sessions.beside import name_place
 from sessions.derive import derive
 from sessions.discover import files_under
@@ -247,6 +248,8 @@ def take(
             # Looked at again: another process may have taken in what came meanwhile, and then the file looks shorter than what is here.
             taken.size = file.seek(0, io.SEEK_END)
             _take_claimed(workspace, file, adapter, claim, taken, encoding, modified, owner, patient=patient)
+            if taken.session and taken.outcome in CHANGED:
+                announce(workspace.pk, taken.session)
     except _Same as same:
         return _same(taken, same.source)
     return taken

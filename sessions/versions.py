@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max
 
+from sessions.announcing import announce
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace, hidden_by
 from sessions.entries import Kind, Part, PartKind, Role
 from sessions.models import Entry, Event, Session, Version
@@ -91,6 +92,7 @@ def set_head(
     session.head = None if version.pk == session.native_head_id else version
     session.redo = redo
     session.save(update_fields=["head", "redo"])
+    announce(session.workspace_id, session.pk)
     Event.objects.create(
         workspace_id=session.workspace_id,
         session=session,

@@ -212,19 +212,24 @@ def goals(request: HttpRequest, name: str) -> HttpResponse:
 @require_GET
 def versions(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
-    context = panels.version_line(queries.reading(found, number(request, "v", low=0)), cast("Request", request))
+    seen = queries.reading(found, number(request, "v", low=0))
+    # Beside a transcript stand the newest alone.
+    limit = pages.VERSIONS if request.GET.get("few") else None
+    context = panels.version_line(seen, cast("Request", request), limit=limit)
     return page_or_partial(cast("Request", request), "sessions/versions.html", "versions", context)
 
 
 @require_GET
 def since(request: HttpRequest, name: str) -> HttpResponse:
-    """How many entries came since entry `after`: 204 while there are none, so that nothing on the page moves."""
+    """How many entries came since entry `after`, or that the head is no longer version `head`: 204 while neither is so."""
     found = session_of(request, name)
     after = number(request, "after", found.entries_count - 1)
     fresh = found.entries_count - 1 - (after if after is not None else -1)
-    if fresh <= 0 and getattr(request, "htmx", None):
+    asked, head = number(request, "head", low=0), found.current
+    moved = asked is not None and head is not None and head.n != asked
+    if fresh <= 0 and not moved and getattr(request, "htmx", None):
         response = HttpResponse(status=204)
         patch_vary_headers(response, ["HX-Request"])
         return response
-    context: dict[str, Any] = {"session": found, "fresh": max(0, fresh), "after": after}
+    context: dict[str, Any] = {"session": found, "fresh": max(0, fresh), "after": after, "moved": moved}
     return page_or_partial(cast("Request", request), "sessions/since.html", "since", context)

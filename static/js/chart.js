@@ -499,6 +499,12 @@
     soon(60);
   }).observe(plot);
 
+  // The session grew: the whole is drawn anew; a stretch that was zoomed to stays, and only what stands for all steps is asked for again.
+  document.addEventListener("palimpsest:grown", function () {
+    if (!shown || brush) return;
+    load(zoomed() ? view : null);
+  });
+
   function begin() {
     size = plot.clientWidth;
     const zoomedTo = /^(\d+)-(\d+)$/.exec(new URLSearchParams(location.search).get("zoom") || "");

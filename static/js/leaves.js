@@ -167,7 +167,7 @@
     if (box()) box().querySelectorAll("[data-edge]").forEach((link) => edges.observe(link));
   }
 
-  window.palimpsest.leaves = { load, more, start, prune };
+  window.palimpsest.leaves = { load, more, start, prune, holding, arrived };
   document.addEventListener("htmx:afterSettle", start);
   start();
 })();
