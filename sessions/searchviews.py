@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
+from django.db.models import Count, Sum
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -93,7 +94,7 @@ def search(request: HttpRequest) -> HttpResponse:
         "only": session,
         "going_on": bool(query.get("after") or query.get("behind")),
         "without": _without(asker, wanted, found),
-        "corpus": _corpus(asker),
+        "corpus": _corpus(asker.workspace.pk),
     }
     partial = "more" if context["going_on"] and request.headers.get("HX-Target") != "found" else "found"
     return page_or_partial(asker, "sessions/search.html", partial, context)
@@ -171,8 +172,8 @@ def _without(request: Request, wanted: Asked, found: Found) -> int | None:
     return find(request.workspace.pk, Asked(wanted.text, wanted.clauses)).total
 
 
-def _corpus(request: Request) -> dict[str, int]:
+def _corpus(workspace_id: Any) -> dict[str, int]:
     """How much is looked through."""
-    rows = Session.objects.filter(workspace_id=request.workspace.pk if request.workspace else None, superseded_by=None)
-    counts = list(rows.values_list("entries_count", flat=True))
-    return {"sessions": len(counts), "entries": sum(counts)}
+    rows = Session.objects.filter(workspace_id=workspace_id, superseded_by=None)
+    found = rows.aggregate(sessions=Count("pk"), entries=Sum("entries_count"))
+    return {"sessions": found["sessions"], "entries": found["entries"] or 0}

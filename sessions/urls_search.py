@@ -2,9 +2,11 @@
 
 from django.urls import path
 
-from sessions import searchviews
+from sessions import exportviews, searchviews
 
 urlpatterns = [
     path("search", searchviews.search, name="search"),
     path("search/waiting", searchviews.still_waiting, name="search_waiting"),
+    path("s/<str:name>/export", exportviews.choose, name="export"),
+    path("s/<str:name>/export/file", exportviews.file, name="export-file"),
 ]

@@ -27,6 +27,7 @@ for router in (
     "sessions.reckon_api.router",
     "sessions.resume_api.router",
     "sessions.search_api.router",
+    "sessions.export_api.router",
     "compaction.api.router",
     "compaction.standing_api.router",
 ):

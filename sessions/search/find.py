@@ -143,14 +143,15 @@ def _stretches(places: Mapping[int, int] | None, scope: postings.Scope) -> dict[
 
 
 def _sessions(keys: Iterable[UUID]) -> dict[UUID, About]:
+    people = get_user_model()._meta.db_table
+    query = (
+        "SELECT s.id, s.agent, s.agent_version, s.project, u.username, s.branch, s.title, s.last_at, s.entries_count, "  # noqa: S608
+        "nullif(v.hidden, '{}'), nullif(v.masked, '{}') FROM agent_sessions_session s "
+        f"LEFT JOIN {people} u ON u.id = s.owner_id "
+        "LEFT JOIN agent_sessions_version v ON v.id = coalesce(s.head_id, s.native_head_id) WHERE s.id = ANY(%s)"
+    )
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT s.id, s.agent, s.agent_version, s.project, u.username, s.branch, s.title, s.last_at, s.entries_count, "
-            "nullif(v.hidden, '{}'), nullif(v.masked, '{}') FROM agent_sessions_session s "
-            f"LEFT JOIN {get_user_model()._meta.db_table} u ON u.id = s.owner_id "  # noqa: S608 -- a table's own name
-            "LEFT JOIN agent_sessions_version v ON v.id = coalesce(s.head_id, s.native_head_id) WHERE s.id = ANY(%s)",
-            [list(keys)],
-        )
+        cursor.execute(query, [list(keys)])
         return {
             row[0]: About(*row[:9], *(() if held is None else from_multirange(held).spans for held in row[9:]))
             for row in cursor.fetchall()

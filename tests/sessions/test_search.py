@@ -279,7 +279,9 @@ def reader(client, workspace, django_user_model):
 
 
 def test_the_page_marks_hits_and_keeps_hostile_text_as_text(reader, workspace, ledger):
-    hostile = a_session(workspace, [prompt("<img src=x onerror=alert(1)> mmap \u202egnp")], native_id="h", title="<b>mmap</b>")
+    hostile = a_session(
+        workspace, [prompt("<img src=x onerror=alert(1)> mmap \u202egnp")], native_id="h", title="<b>mmap</b>"
+    )
     index_waiting()
     page = reader.get("/search", {"q": "mmap"}).content.decode()
     assert "<mark>mmap</mark>" in page
