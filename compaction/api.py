@@ -16,8 +16,9 @@ from compaction.comparing import compare
 from compaction.editing import edit, foresee
 from compaction.handforms import change_of
 from compaction.handwork import Impossible
+from compaction.holding import Wishes, preview_draft
 from compaction.models import Run
-from compaction.schemas import CompactIn, EditIn, RollbackIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
+from compaction.schemas import ApplyIn, CompactIn, EditIn, RollbackIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
 from compaction.strategies import strategies
 from sessions.answers import moved_row
 from sessions.http import session_of
@@ -40,13 +41,18 @@ def list_strategies(request: HttpRequest) -> list[StrategyOut]:
 )
 def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: CompactIn) -> Status[Any]:
     found = session_of(request, session)
-    choice = wanted.dict(exclude={"preset", "preview", "expected_hash", "plan_digest"})
+    choice = wanted.dict(exclude={"preset", "preview", "hold", "expected_hash", "plan_digest"})
     choice["params"] = figures_of(wanted.strategy, wanted.preset, wanted.params)
     if wanted.preview:
         return Status(200, plan_json(runs.preview_run(found, **choice)))
     _operators_only(request)
     run = tasks.submit(
-        found.pk, **choice, by=request.user, expected_hash=wanted.expected_hash, plan_digest=wanted.plan_digest
+        found.pk,
+        **choice,
+        by=request.user,
+        hold=wanted.hold,
+        expected_hash=wanted.expected_hash,
+        plan_digest=wanted.plan_digest,
     )
     run = queries.run_in(found.workspace_id, run.pk)
     response["Location"] = f"/api/runs/{run.pk}"
@@ -124,7 +130,22 @@ def get_run(request: HttpRequest, run_id: int) -> RunWhole:
     return RunWhole.of(queries.run_in(_workspace(request), run_id))
 
 
-@router.post("/runs/{run_id}/cancel", response=RunOut, summary="Ask a run to stop")
+@router.post(
+    "/runs/{run_id}/apply",
+    response={200: dict[str, Any], 202: RunOut},
+    summary="Apply the draft that a run holds (202), or say what that would do (200). No model is asked again",
+)
+def apply_draft(request: HttpRequest, run_id: int, wanted: ApplyIn) -> Status[Any]:
+    run = queries.run_in(_workspace(request), run_id)
+    wishes = Wishes.of(edited_summary=wanted.summary, pins=wanted.pins, without=wanted.without)
+    if wanted.preview:
+        return Status(200, plan_json(preview_draft(run, wishes)))
+    _operators_only(request)
+    tasks.apply(run.pk, wishes, plan_digest=wanted.plan_digest)
+    return Status(202, RunOut.of(queries.run_in(run.workspace_id, run.pk)))
+
+
+@router.post("/runs/{run_id}/cancel", response=RunOut, summary="Ask a run to stop, or discard the draft it holds")
 def cancel_run(request: HttpRequest, run_id: int) -> RunOut:
     run = queries.run_in(_workspace(request), run_id)
     _operators_only(request)

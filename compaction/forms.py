@@ -22,6 +22,8 @@ from sessions.store import clean
 LONGEST_INSTRUCTIONS = 2_000  # characters
 MOST_FILES = 200
 SET = "set."
+WHOLE = "whole"
+"""The field of a summary that has no nine sections: it is edited as one text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Choosing:
     model: str | None = None
     critique: bool = False
     extractive_allowed: bool = False
+    held: int | None = None  # the run whose draft is looked at
 
     @property
     def errors(self) -> list[str]:
@@ -94,6 +97,8 @@ class Choosing:
             yield "pin", str(seq)
         for path in self.without:
             yield "without", path
+        if self.held is not None:
+            yield "held", str(self.held)
 
 
 def read(data: QueryDict) -> Choosing:
@@ -112,6 +117,7 @@ def read(data: QueryDict) -> Choosing:
         preset = ""
     fields, params = _fields(strategy, preset, typed)
     summariser, _, model = (data.get("summariser") or "extractive").partition(":")
+    held = data.get("held", "")
     return Choosing(
         strategy=strategy,
         preset=_preset(strategy, params),
@@ -125,6 +131,7 @@ def read(data: QueryDict) -> Choosing:
         pins=_pins(data),
         without=_without(data),
         edited_summary=_edited(data),
+        held=int(held) if held.isdecimal() and len(held) < 12 else None,
         unknown="" if data.get("strategy", RECOMMENDED) in known else data.get("strategy", ""),
     )
 
@@ -205,6 +212,8 @@ def words_changed(data: QueryDict) -> bool:
 
 
 def _texts(data: QueryDict) -> list[str] | None:
+    if WHOLE in data:
+        return [_plain(data.get(WHOLE, ""))]
     names = [f"section-{n}" for n in range(1, len(TITLES) + 1)]
     return [_plain(data.get(name, "")) for name in names] if any(name in data for name in names) else None
 
@@ -216,6 +225,8 @@ def _edited(data: QueryDict) -> str | None:
         return None
     if draft_digest(texts) == data.get("draft"):
         return None
+    if WHOLE in data:
+        return texts[0]
     blocks = [
         f"{heading(n, title)}\n{text or NOTHING}" for n, (title, text) in enumerate(zip(TITLES, texts, strict=True), 1)
     ]

@@ -40,10 +40,18 @@ def check_base(run: Run, session: Session) -> None:
 
 @transaction.atomic
 def land(
-    held: Claim, *, edits: Sequence[Edit], status: str, label: str, report: Mapping[str, Any], **fields: Any
+    held: Claim,
+    *,
+    edits: Sequence[Edit],
+    status: str,
+    label: str,
+    report: Mapping[str, Any],
+    open_end: bool = False,
+    **fields: Any,
 ) -> Version:
     """Write the version that `edits` make, point the head at it and end the run as completed.
 
+    `open_end`: the run goes on as running with its version set, and is to be ended by whoever tells its hooks.
     Takes the session's lock, then the run's. Raises Stale, CancelAsked or Lost, and then nothing is written.
     """
     session = locked(held.run.session_id)
@@ -54,7 +62,37 @@ def land(
         raise CancelAsked(run.pk)
     check_base(run, session)
     _check_newcomers(run, session, hidden_by(edits) - run.base.hidden)
-    version = make(
+    version = _written(session, run, edits, label, status)
+    set_head(session, version, by=run.by, what="compacted", redo=[], facts={"run": run.pk, "strategy": run.strategy})
+    end = {} if open_end else {"state": Run.State.COMPLETED, "phase": Run.State.COMPLETED, "ended_at": Now()}
+    Run.objects.filter(pk=run.pk).update(
+        status=status, version=version, report=report, heartbeat_at=Now(), **end, **fields
+    )
+    progress.tell(run.pk)
+    return version
+
+
+@transaction.atomic
+def append(held: Claim, *, edits: Sequence[Edit], label: str, **fields: Any) -> Version | None:
+    """Put the version that `edits` make in the place of the one that the run has landed: the same with what hooks appended. None, and nothing
+    written, where the head is no longer that one.
+
+    Its parent is the run's base, so that one undo still brings that back.
+    """
+    session = locked(held.run.session_id)
+    run = Run.objects.select_for_update().get(pk=held.run.pk)
+    if run.state != Run.State.RUNNING or run.attempts != held.attempt:
+        raise Lost(run.pk)
+    if session.current is None or session.current.pk != run.version_id:
+        return None
+    version = _written(session, run, edits, label, run.status or "")
+    set_head(session, version, by=run.by, what="appended by hooks", redo=[], facts={"run": run.pk})
+    Run.objects.filter(pk=run.pk).update(version=version, heartbeat_at=Now(), **fields)
+    return version
+
+
+def _written(session: Session, run: Run, edits: Sequence[Edit], label: str, status: str) -> Version:
+    return make(
         session,
         parent=run.base,
         edits=edits,
@@ -66,19 +104,6 @@ def land(
         by=run.by,
         run=run.pk,
     )
-    set_head(session, version, by=run.by, what="compacted", redo=[], facts={"run": run.pk, "strategy": run.strategy})
-    Run.objects.filter(pk=run.pk).update(
-        state=Run.State.COMPLETED,
-        phase=Run.State.COMPLETED,
-        status=status,
-        version=version,
-        report=report,
-        ended_at=Now(),
-        heartbeat_at=Now(),
-        **fields,
-    )
-    progress.tell(run.pk)
-    return version
 
 
 def _check_newcomers(run: Run, session: Session, folded: Ranges) -> None:

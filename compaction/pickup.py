@@ -15,16 +15,22 @@ _LINE = (
     "jsonb_build_array(jsonb_build_array("
     "round(extract(epoch FROM clock_timestamp() - started_at)::numeric, 2), 'worker gone', 'no word from its worker'))"
 )
-_ENDS = "CASE WHEN cancel_asked THEN 'cancelled' WHEN attempts < %(attempts)s THEN 'queued' ELSE 'failed' END"
+_TRIED = "(attempts - (draft IS NOT NULL)::int)"  # the attempt that wrote the draft did what it was to do
+_LANDED = "version_id IS NOT NULL"  # it was telling its hooks, or about to: the head has moved
+_ENDS = (
+    f"CASE WHEN {_LANDED} THEN 'completed' WHEN cancel_asked THEN 'cancelled' "
+    f"WHEN {_TRIED} < %(attempts)s THEN 'queued' ELSE 'failed' END"
+)
 _SETTLE = f"""
     UPDATE compaction_run SET
         state = {_ENDS}, phase = {_ENDS}, log = log || {_LINE}, heartbeat_at = clock_timestamp(),
-        status = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN 'interrupted' END,
+        status = CASE WHEN {_LANDED} THEN status WHEN cancel_asked OR {_TRIED} >= %(attempts)s THEN 'interrupted' END,
         reason = CASE
+            WHEN {_LANDED} THEN 'Its worker ended before all its hooks were told.'
             WHEN cancel_asked THEN 'Cancelled; the head stays where it was.'
-            WHEN attempts >= %(attempts)s THEN 'Its worker ended ' || CASE WHEN attempts > 1 THEN attempts || ' times ' ELSE '' END || 'in the middle of it; the head stays where it was.'
+            WHEN {_TRIED} >= %(attempts)s THEN 'Its worker ended ' || CASE WHEN {_TRIED} > 1 THEN {_TRIED} || ' times ' ELSE '' END || 'in the middle of it; the head stays where it was.'
             ELSE '' END,
-        ended_at = CASE WHEN cancel_asked OR attempts >= %(attempts)s THEN clock_timestamp() END
+        ended_at = CASE WHEN {_LANDED} OR cancel_asked OR {_TRIED} >= %(attempts)s THEN clock_timestamp() END
     WHERE state = 'running' AND heartbeat_at < clock_timestamp() - make_interval(secs => %(late)s)
     RETURNING id, state
 """  # noqa: S608 -- constants of this module

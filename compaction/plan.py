@@ -191,7 +191,7 @@ class SummaryAnswer:
     """A written summary. `text` is exactly what will be sent; `sections` the same in structure, where the writer has one.
 
     `stands_in`: a model will write it when the run is carried out, and until then this text stands in its place. `notes`: what is worth
-    saying of how it was written.
+    saying of how it was written. `listed`: the list of files and commands at the end of a model's text, which is not the model's.
     """
 
     key: str
@@ -201,6 +201,7 @@ class SummaryAnswer:
     cost: Mapping[str, Any] = field(default_factory=dict)
     stands_in: bool = False
     notes: tuple[str, ...] = ()
+    listed: str = ""
 
 
 class NotWritten(Exception):

@@ -41,7 +41,7 @@ def runs_page(
     limit: int = PAGE,
 ) -> Page:
     """Runs of a workspace (of one session, in one state), without their reports."""
-    found = _known().filter(workspace=workspace).defer("report", "edited_summary")
+    found = _known().filter(workspace=workspace).defer("report", "edited_summary", "draft")
     if session is not None:
         found = found.filter(session=session)
     if state is not None:
@@ -61,6 +61,11 @@ def run_in(workspace: Any, run_id: int) -> Run:
 def live_run(session: Session) -> Run | None:
     """The run of a session that is queued or running."""
     return _known().filter(session=session, state__in=Run.LIVE).first()
+
+
+def held_run(session: Session) -> Run | None:
+    """The newest run of a session that holds a draft."""
+    return _known().filter(session=session, state=Run.State.HELD).first()
 
 
 def last_run(session: Session) -> Run | None:

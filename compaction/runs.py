@@ -1,6 +1,7 @@
 """The verbs on runs: preview, request, execute, cancel, pick up what a dead worker left.
 
 A preview writes nothing. A run goes queued → running → completed, refused, failed or cancelled; only a completed one moved the head.
+One that is to be held goes queued → running → held, and applied (`compaction.holding`) queued → running → completed.
 Nothing here sends a message: `compaction.tasks` does, after the commit. Locks are taken in one order: session, then run.
 """
 
@@ -16,17 +17,18 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error, IntegrityError, transaction
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from compaction import progress, session_memory
+from compaction import drafts, progress, session_memory
 from compaction.budget import meter_for
 from compaction.choosing import SUMMARISERS, Choice, choose
 from compaction.collector import held_back
 from compaction.hooks import consulting
-from compaction.landing import Stale, check_base, land
+from compaction.landing import Stale, append, check_base, land
 from compaction.models import Rule, Run
 from compaction.pickup import pick_up_stale_runs
 from compaction.plan import Budget, Snapshot, Status
-from compaction.preview import Preview, preview
+from compaction.preview import Preview, Writer, preview
 from compaction.progress import CancelAsked, Claim, Lost
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
 from compaction.summarisers.asking import Asker
@@ -41,7 +43,9 @@ __all__ = [
     "SUMMARISERS",
     "Choice",
     "Previewed",
+    "again",
     "cancel",
+    "choice_of",
     "choose",
     "execute",
     "fail",
@@ -123,11 +127,13 @@ def request(
     expected_hash: str | None = None,
     plan_digest: str | None = None,
     rule: Rule | None = None,
+    hold: bool = False,
 ) -> Run:
     """Store a run that starts from the context in force. Send it with `tasks.start(run)`.
 
     `expected_hash`: the base of the preview that was looked at; `plan_digest`: its plan, which the run will not depart from. `rule`: the one
-    that asks in a person's place. Refused
+    that asks in a person's place. `hold`: it ends before it lands, for a person to look at what the model wrote; an older draft of the
+    session is discarded. Refused (no_model) where that is asked of a run that no model writes for,
     (run_is_live) while another run of the session is queued or running, (stale) where the context is no longer that of
     `expected_hash`, and for a choice that cannot be made. Takes the session's lock.
     """
@@ -147,10 +153,17 @@ def request(
     live = Run.objects.filter(session=session, state__in=Run.LIVE).first()
     if live is not None:
         raise Refused("run_is_live", f"Run {live.pk} of this session is still {live.state}. Wait for it, or cancel it.")
+    if hold and (choice.model is None or choice.edited_summary is not None):
+        raise Refused("no_model", "A draft is what a model writes: choose a model, or apply the summary as it stands.")
     base = base_of(session)
     _check_pins(base, choice)
     if expected_hash is not None and expected_hash != base.content_hash:
         raise Refused("stale", "The context has moved on since the preview; the head stays where it is. Preview again.")
+    if hold:
+        older = Run.objects.filter(session=session, state=Run.State.HELD)
+        older.update(
+            state=Run.State.CANCELLED, phase=Run.State.CANCELLED, reason="Discarded: another draft was asked for."
+        )
     try:
         with transaction.atomic():
             return Run.objects.create(
@@ -172,6 +185,7 @@ def request(
                 pins=sorted(choice.pins),
                 without=sorted(choice.without),
                 plan_digest=clean(plan_digest),
+                hold=hold,
                 meter=meter_for(session.agent, session.agent_version).id,
                 by=by,
                 heartbeat_at=Now(),
@@ -201,9 +215,18 @@ def execute(run_id: int, *, limits: tuple[type[Exception], ...] = ()) -> None:
 
 
 def cancel(run_id: int) -> Run:
-    """Ask a run to stop: one that is queued ends now, one that is running before its next phase. Refused where it has ended."""
+    """Ask a run to stop: one that is queued ends now, one that is running before its next phase; a draft that is held is discarded. Refused
+    where it has ended, and where the head has moved already.
+    """
     reason = "Cancelled before it started; the head stays where it was."
-    gone = Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(
+    discarded = Run.objects.filter(pk=run_id, state=Run.State.HELD).update(
+        state=Run.State.CANCELLED,
+        phase=Run.State.CANCELLED,
+        status=Status.INTERRUPTED,
+        reason="The draft was discarded; the head stays where it was.",
+        cancel_asked=True,
+    )
+    gone = discarded or Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(
         state=Run.State.CANCELLED,
         phase=Run.State.CANCELLED,
         status=Status.INTERRUPTED,
@@ -211,16 +234,23 @@ def cancel(run_id: int) -> Run:
         cancel_asked=True,
         ended_at=Now(),
     )
-    if not gone and not Run.objects.filter(pk=run_id, state=Run.State.RUNNING).update(cancel_asked=True):
+    running = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, version=None)
+    if not gone and not running.update(cancel_asked=True):
         run = Run.objects.get(pk=run_id)
+        if run.state == Run.State.RUNNING:
+            raise Refused(
+                "run_has_ended", f"Run {run.pk} has moved the head already. Undo brings back what was before."
+            )
         raise Refused("run_has_ended", f"Run {run.pk} has ended already: {run.state}.")
     progress.tell(run_id)
     return Run.objects.get(pk=run_id)
 
 
 def fail(run_id: int, *, reason: str) -> bool:
-    """End a run that nobody works on as failed; False where somebody does or it has ended."""
-    ended = Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(
+    """End a run that nobody works on as failed; False where somebody does or it has ended. A draft that was to be applied is held again."""
+    waiting = Run.objects.filter(pk=run_id, state=Run.State.QUEUED)
+    held = waiting.exclude(draft=None).update(state=Run.State.HELD, phase=Run.State.HELD, reason=reason, ended_at=Now())
+    ended = held or waiting.update(
         state=Run.State.FAILED, phase=Run.State.FAILED, status=Status.INTERRUPTED, reason=reason, ended_at=Now()
     )
     progress.tell(run_id)
@@ -253,18 +283,15 @@ def _previewed(
     choice: Choice,
     told: Callable[[str, str], None] = _silent,
     *,
-    asker: Asker | None = None,
+    writer: Writer | None = None,
     remembered_by: datetime | None = None,
 ) -> _Seen:
-    """The one function behind preview and run: the same values in, the same plan out. Without an asker no model is asked."""
+    """The one function behind preview and run: the same values in, the same plan out. Without a writer no model is asked."""
     told("snapshot", f"reading the context of v{base.version.n} up to entry {base.last_seq}")
     pins = pins_of(session, choice.pins)
     snapshot, budget = snapshot_of(session, base, pins=pins, remembered_by=remembered_by), budget_of(session)
-    writer = None
-    if choice.model is not None and asker is None:
+    if choice.model is not None and writer is None:
         writer = foretelling(choice.model, overrides_of(session.workspace_id), critique=choice.critique)
-    elif asker is not None:
-        writer = by_model(asker, critique=choice.critique, extractive_allowed=choice.extractive_allowed)
     made = preview(
         choice.strategy,
         snapshot,
@@ -281,53 +308,96 @@ def _previewed(
     return _Seen(made, snapshot, budget)
 
 
+def again(session: Session, base: Base, choice: Choice, draft: Mapping[str, Any]) -> Preview:
+    """The preview of a draft: its texts in the places of the model's, its memory in the place of today's."""
+    at = drafts.made_at(draft)
+    return _previewed(session, base, choice, writer=drafts.replaying(draft), remembered_by=at).preview
+
+
+@dataclass(slots=True)
+class _Course:
+    """A run as it is carried out. `result`: what is known of its outcome so far, for however it ends."""
+
+    held: Claim
+    session: Session
+    base: Base
+    choice: Choice
+    asked: consulting.Consulting
+    result: Preview | None = None
+    seen: _Seen | None = None
+    draft: dict[str, Any] | None = None
+
+    def by_draft(self, draft: Mapping[str, Any]) -> None:
+        """Hooks and model were asked when the draft was written; what a person saw of it is what is done."""
+        writer, at = drafts.replaying(draft), drafts.made_at(draft)
+        self.seen = _previewed(self.session, self.base, self.choice, self.held.note, writer=writer, remembered_by=at)
+        self.result = self.seen.preview
+        _check_digest(self.held.run, self.result)
+
+    def anew(self) -> None:
+        """Ask the hooks, then plan, and have the summary written. `seen` stays None where nothing would come of it. Raises Blocked."""
+        held, run = self.held, self.held.run
+        session_memory.before_run(
+            self.session, run.last_seq, lambda words: held.note("memory", words), watch=held.wanted
+        )
+        # What was previewed was made with the memory of then; what is asked for without a preview takes the newest.
+        then = run.asked_at if run.plan_digest is not None else timezone.now() if run.hold else None
+        if self.choice.model is not None or self.asked.before:
+            # Nobody is asked about a plan that is no longer the one previewed, or that would not land.
+            held.note("compare", "making the plan again, to ask about the one that was previewed")
+            self.result = _previewed(self.session, self.base, self.choice, remembered_by=then).preview
+            _check_digest(run, self.result)
+            if not self.result.lands:
+                return
+            self.choice = self.asked.ask_before(self.choice, self.result)
+        written = _recorder(held, self.session, self.choice)
+        writer = None if written is None else written.write
+        self.seen = _previewed(self.session, self.base, self.choice, held.note, writer=writer, remembered_by=then)
+        self.result = self.seen.preview
+        if not self.asked.changed:
+            _check_digest(run, self.result)
+        if run.hold and written is not None and then is not None:
+            self.draft = written.to_json(then)
+
+    def finish(self) -> None:
+        """Hold, land or refuse what came of it."""
+        assert self.result is not None
+        held, result, label = self.held, self.result, self.choice.strategy.label
+        more = {} if self.draft is None else {"draft": self.draft, "pins": sorted(self.choice.pins)}
+        if self.seen is None or not result.lands:
+            _end_without(held, result, **more)
+            return
+        if self.draft is not None:
+            held.end(Run.State.HELD, status=None, **more, **_figures(result))
+            return
+        held.note("land", "writing the version and moving the head")
+        waits = bool(self.asked.after)
+        land(held, edits=result.edits, status=result.status, label=label, open_end=waits, **_figures(result))
+        if waits:
+            _announce(held, self.asked, self.seen, label)
+
+
 def _carry_out(held: Claim, limits: tuple[type[Exception], ...]) -> None:
     run = held.run
-    result: Preview | None = None
+    course: _Course | None = None
     try:
-        choice = _choice_of(run)
+        choice = choice_of(run)
         with reading():
             session = Session.objects.select_related("head", "native_head").get(pk=run.session_id)
             check_base(run, session)
         base = Base(run.base, run.last_seq, run.base_hash)
-        session_memory.before_run(session, run.last_seq, lambda words: held.note("memory", words), watch=held.wanted)
-        # What was previewed was made with the memory of then; what is asked for without a preview takes the newest.
-        then = None if run.plan_digest is None else run.asked_at
-        asked = consulting.Consulting(held, session, choice)
-        if choice.model is not None or asked.before:
-            # Nobody is asked about a plan that is no longer the one previewed, or that would not land.
-            held.note("compare", "making the plan again, to ask about the one that was previewed")
-            result = _previewed(session, base, choice, remembered_by=then).preview
-            _check_digest(run, result)
-            if not result.lands:
-                _end_without(held, result)
-                return
-            choice = asked.ask_before(choice, result)
-        asker = _asker(held, session, choice)
-        seen = _previewed(session, base, choice, held.note, asker=asker, remembered_by=then)
-        result = seen.preview
-        if not asked.changed:
-            _check_digest(run, result)
-        if not result.lands:
-            _end_without(held, result)
-            return
-        result = asked.ask_after(seen.preview, seen.snapshot, seen.budget)
-        held.note("land", "writing the version and moving the head")
-        label = choice.strategy.label
-        land(held, edits=result.edits, status=result.status, label=label, **_figures(result))
+        course = _Course(held, session, base, choice, consulting.Consulting(held, session, choice))
+        if run.draft is not None:
+            course.by_draft(run.draft)
+        else:
+            course.anew()
+        course.finish()
     except Refused as refusal:
         held.end(Run.State.REFUSED, status=None, reason=str(refusal))
     except consulting.Blocked as blocked:
-        held.end(
-            Run.State.REFUSED,
-            status=Status.BLOCKED_BY_HOOK,
-            reason=str(blocked),
-            **({} if result is None else _figures(result)),
-        )
+        held.end(Run.State.REFUSED, status=Status.BLOCKED_BY_HOOK, reason=str(blocked), **_known(course))
     except Stale as stale:
-        held.end(
-            Run.State.REFUSED, status=Status.STALE, reason=str(stale), **({} if result is None else _figures(result))
-        )
+        held.end(Run.State.REFUSED, status=Status.STALE, reason=str(stale), **_known(course))
     except limits:
         limit = settings.RUN_SOFT_LIMIT
         reason = f"It took longer than the {limit:,} seconds a run may take; the head stays where it was."
@@ -343,36 +413,57 @@ def _carry_out(held: Claim, limits: tuple[type[Exception], ...]) -> None:
         )
 
 
+def _announce(held: Claim, asked: consulting.Consulting, seen: _Seen, label: str) -> None:
+    """Tell the hooks of a run that has landed, append what they say, and end it. Whatever goes wrong in here, it has landed."""
+    result = seen.preview
+    try:
+        longer = asked.ask_after(result, seen.snapshot, seen.budget)
+        if longer is not result and not append(held, edits=longer.edits, label=label, **_figures(longer)):
+            asked.not_appended("the head has moved on since the run landed")
+    except (Lost, Error):
+        raise
+    except Exception as error:
+        logger.exception("run %s: its hooks could not be told", held.run.pk)
+        held.end(
+            Run.State.COMPLETED, status=result.status, reason=f"Its hooks were not all told ({type(error).__name__})."
+        )
+        return
+    held.end(Run.State.COMPLETED, status=result.status)
+
+
 def _check_digest(run: Run, result: Preview) -> None:
     if run.plan_digest is not None and run.plan_digest != result.digest:
         raise Stale("The plan is no longer the one previewed. The head stays; preview again.")
 
 
-def _end_without(held: Claim, result: Preview) -> None:
-    """End a run whose plan does not land."""
+def _end_without(held: Claim, result: Preview, **more: Any) -> None:
+    """End a run whose plan does not land. `more`: the draft of it, where there is one that a person may mend."""
     failed = result.status in REFUSED_AS_FAILED
     held.end(
         Run.State.FAILED if failed else Run.State.REFUSED,
         status=result.status,
         reason=result.reason,
         **_figures(result),
+        **more,
     )
 
 
-def _asker(held: Claim, session: Session, choice: Choice) -> Asker | None:
+def _recorder(held: Claim, session: Session, choice: Choice) -> drafts.Recorder | None:
     if choice.model is None:
         return None
     second = fallback(choice.model)
-    return Asker(
+    asker = Asker(
         run_id=held.run.pk,
         models=[choice.model] if second is None else [choice.model, second],
         overrides=overrides_of(session.workspace_id),
         watch=held.wanted,
         told=lambda words: held.note("summary", words),
     )
+    writer = by_model(asker, critique=choice.critique, extractive_allowed=choice.extractive_allowed)
+    return drafts.Recorder(writer)
 
 
-def _choice_of(run: Run) -> Choice:
+def choice_of(run: Run) -> Choice:
     """What was asked for. Refused where the strategy has changed since: its plan would be another."""
     name, _, version = run.strategy.partition(":")
     choice = choose(
@@ -392,6 +483,10 @@ def _choice_of(run: Run) -> Choice:
             "strategy_changed", f"The run asked for {run.strategy}; this worker has {choice.name}. Ask for it again."
         )
     return choice
+
+
+def _known(course: _Course | None) -> dict[str, Any]:
+    return {} if course is None or course.result is None else _figures(course.result)
 
 
 def _figures(result: Preview) -> dict[str, Any]:

@@ -38,10 +38,21 @@ class CompactIn(Schema):
         False, description="the extractive summary may stand in where the model gives none"
     )
     preview: bool = False
+    hold: bool = Field(False, description="let a model write the draft and hold it: POST /runs/{id}/apply lands it")
     expected_hash: str | None = Field(
         None, description="`base_hash` of the preview: refused as stale where the context has moved on"
     )
     plan_digest: str | None = Field(None, description="of the preview: refused where the run would do anything else")
+
+
+class ApplyIn(Schema):
+    """A person's changes to a draft that a run holds; null: as it was written."""
+
+    summary: str | None = Field(None, description="in the place of the model's text; the list of files stays behind it")
+    pins: list[int] | None = None
+    without: list[str] | None = None
+    preview: bool = Field(False, description="only say what it would do")
+    plan_digest: str | None = Field(None, description="of the preview: refused where it would do anything else")
 
 
 class EditIn(Schema):
@@ -101,12 +112,13 @@ class RunOut(Schema):
     instructions: str
     pins: list[int]
     without: list[str]
-    state: str = Field(description="queued, running, completed, refused, failed, cancelled")
+    state: str = Field(description="queued, running, held, completed, refused, failed, cancelled")
     status: str | None = Field(description="the outcome in one word")
     reason: str
     phase: str
     log: list[LogLine]
     attempts: int
+    hold: bool
     cancel_asked: bool
     tokens: Tokens
     base_hash: str
@@ -227,6 +239,7 @@ def _fields(run: Run) -> dict[str, Any]:
         "phase": run.phase,
         "log": [LogLine(seconds=at, phase=phase, words=words) for at, phase, words in run.log],
         "attempts": run.attempts,
+        "hold": run.hold,
         "cancel_asked": run.cancel_asked,
         "tokens": Tokens(meter=run.meter, before=run.tokens_before, after=run.tokens_after),
         "base_hash": run.base_hash,

@@ -218,6 +218,8 @@ def address(choosing: Choosing) -> str:
         pairs.append(("instructions", choosing.instructions))
     pairs += [("pin", str(seq)) for seq in choosing.pins]
     pairs += [("without", path) for path in choosing.without]
+    if choosing.held is not None:
+        pairs.append(("held", str(choosing.held)))
     return urlencode(pairs)
 
 
@@ -229,8 +231,14 @@ def address_of_run(run: Run) -> str:
             pairs.append((f"{forms.SET}{name}", ("yes" if value else "no") if isinstance(value, bool) else str(value)))
     if run.model is not None:
         pairs.append(("summariser", f"{run.summariser}:{run.model}"))
+        choices = (("critique", run.critique), ("or-extractive", run.extractive_allowed))
+        pairs += [(name, "yes") for name, on in choices if on]
+    if run.instructions:
+        pairs.append(("instructions", run.instructions))
     pairs += [("pin", str(seq)) for seq in run.pins]
     pairs += [("without", path) for path in run.without]
+    if run.state in Run.DRAFTED and run.draft is not None:
+        pairs.append(("held", str(run.pk)))
     return urlencode(pairs)
 
 
@@ -241,6 +249,8 @@ def refusal(refused: Refused, session: Session, choosing: Choosing, live: Run | 
     """A refusal in the four sentences of every error."""
     here = f"{reverse('compaction:compact', args=[session.pk])}?{address(choosing)}"
     unchanged = _("Nothing was written; the head is {head}, as it was.").format(head=session.current or _("empty"))
+    if refused.code == "would_not_land":
+        return bad_words(str(refused), session)
     if refused.code == "stale":
         return Refusal(
             _("Apply was refused: the head has moved"), str(refused), unchanged, ((here, _("Preview again")),)
@@ -279,6 +289,8 @@ def _sections(shown: Preview) -> tuple[list[Part], int, str]:
     if answer is None:
         return [], 0, ""
     by_title = {section.title: section for section in answer.sections}
+    if answer.text and by_title.keys().isdisjoint(TITLES):
+        return _whole(shown, answer)
     texts = [forms.section_text(by_title.get(title)) for title in TITLES]
     counts = counter(by_id(shown.meter))([*texts, answer.text])
     parts = []
@@ -287,6 +299,15 @@ def _sections(shown: Preview) -> tuple[list[Part], int, str]:
         rows = min(14, max(3, sum(1 + len(line) // 72 for line in text.split("\n"))))
         parts.append(Part(n, _(title), text, tokens, first[:FIRST_WORDS] or _("nothing recorded"), rows, open=n == 1))
     return parts, counts[-1], forms.draft_digest(texts)
+
+
+def _whole(shown: Preview, answer: SummaryAnswer) -> tuple[list[Part], int, str]:
+    """A summary of another form as one text. The list of files behind a model's is not for editing: it comes back by itself."""
+    text = answer.text.removesuffix(answer.listed).strip() if answer.listed else answer.text.strip()
+    tokens = counter(by_id(shown.meter))([answer.text])[0]
+    rows = min(24, max(4, sum(1 + len(line) // 72 for line in text.split("\n"))))
+    part = Part(0, _("The whole summary"), text, tokens, text.replace("\n", " ")[:FIRST_WORDS], rows, open=True)
+    return [part], tokens, forms.draft_digest([text])
 
 
 def _foretold(shown: Preview) -> dict[str, Any] | None:

@@ -174,6 +174,19 @@ class Legend:
 
 
 @dataclass(slots=True)
+class Draft:
+    """A model's draft as the compact page shows it. `live`: it is being written; `held`: its texts stand in the page, `cost` is what they took."""
+
+    run: Any
+    progress: Any
+    account: Any
+    model: str
+    live: bool = False
+    held: bool = False
+    cost: str = ""
+
+
+@dataclass(slots=True)
 class Page:
     """All the compact page shows of a preview; without one (nothing can be planned) it says so and holds nothing."""
 
@@ -194,6 +207,7 @@ class Page:
     given: list[Given] = field(default_factory=list)
     cost: list[Cost] = field(default_factory=list)
     price: str = ""
+    draft: Draft | None = None
     by_model: str = ""  # the model that will write the summary; "" where none will
     checks: list[Mapping[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

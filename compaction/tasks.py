@@ -15,7 +15,8 @@ from django.conf import settings
 from django.db import connections, transaction
 from kombu.exceptions import OperationalError as BrokerError
 
-from compaction import progress, rules, runs, session_memory
+from compaction import holding, progress, rules, runs, session_memory
+from compaction.holding import Wishes
 from compaction.models import Run
 from compaction.plan import NotWritten
 from sessions.models import Session
@@ -40,6 +41,16 @@ def submit(session_id: UUID, **choice: Any) -> Run:
     """Request a run (arguments of `runs.request`) and send it. Refused as that is, and (broker_unreachable) where it cannot be sent."""
     sweep()  # a run that died earlier may stand in the way of this one
     run = runs.request(session_id, **choice)
+    start(run)
+    return run
+
+
+def apply(run_id: int, wishes: Wishes | None = None, *, plan_digest: str | None = None) -> Run:
+    """Apply a draft (arguments of `holding.apply`) and send the run again. Refused as that is, and (broker_unreachable) where it cannot be
+    sent: then the draft is held as before.
+    """
+    sweep()
+    run = holding.apply(run_id, wishes, plan_digest=plan_digest)
     start(run)
     return run
 

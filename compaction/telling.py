@@ -21,6 +21,7 @@ BAD = frozenset({Run.State.REFUSED, Run.State.FAILED})
 GLYPHS = {
     Run.State.QUEUED: "pending",
     Run.State.RUNNING: "running",
+    Run.State.HELD: "pending",
     Run.State.COMPLETED: "tick",
     Run.State.REFUSED: "refused",
     Run.State.FAILED: "warning",
@@ -80,6 +81,7 @@ def state_words(run: Run) -> str:
     return {
         Run.State.QUEUED: _("waiting"),
         Run.State.RUNNING: _("running"),
+        Run.State.HELD: _("held"),
         Run.State.COMPLETED: _("completed"),
         Run.State.REFUSED: _("refused"),
         Run.State.FAILED: _("failed"),
@@ -175,11 +177,13 @@ def _names(run: Run) -> dict[str, str]:
         "summary": _("Write the summary"),
         "files": _("Re-inject files"),
         "check": _("Checks and retention report"),
-        "hooks after": _("Ask the hooks about the result"),
         "land": _("Move the head"),
+        "hooks after": _("Tell the hooks what came of it"),
     }
     if "hooks after" not in seen:
         del names["hooks after"]
+    if run.hold and run.draft is None:
+        names["land"] = _("Hold it for a person to look at")
     return {phase: name for phase, name in some.items() if phase in seen} | names
 
 
@@ -199,6 +203,8 @@ def _headline(run: Run) -> str:
 
 
 def _sentence(run: Run, until: str) -> str:
+    if run.state == Run.State.HELD:
+        return sentence(run.reason or _("The draft is written: look at it, change it, apply it or discard it"))
     if run.state != Run.State.COMPLETED:
         return sentence(run.reason)
     head = ""
@@ -206,7 +212,7 @@ def _sentence(run: Run, until: str) -> str:
         head = _("It became {version}; undo leads back to {base}, hash for hash.").format(
             version=run.version, base=run.base
         )
-    return " ".join(part for part in (until, head) if part)
+    return " ".join(part for part in (until, head, sentence(run.reason)) if part)
 
 
 def sentence(words: str) -> str:

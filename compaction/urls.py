@@ -10,6 +10,7 @@ urlpatterns = [
     path("s/<str:name>/compact", views.compact, name="compact"),
     path("s/<str:name>/runs", views.session_runs, name="session_runs"),
     path("s/<str:name>/runs/<int:run_id>", views.run, name="run"),
+    path("s/<str:name>/runs/<int:run_id>/draft", views.draft, name="draft"),
     path("s/<str:name>/runs/<int:run_id>/cancel", views.cancel, name="cancel"),
     path("s/<str:name>/compare", compare_views.compare_page, name="compare"),
     path("s/<str:name>/edit", edit_views.edit_page, name="edit"),

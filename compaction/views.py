@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from compaction import accounts, forms, queries, runs, showing, tasks, telling, versionline
+from compaction import accounts, drafting, forms, queries, runs, showing, tasks, telling, versionline
+from compaction.holding import preview_draft
 from compaction.models import Run
 from compaction.runs import Previewed
 from compaction.shown import Page, Refusal
@@ -30,11 +31,19 @@ EARLIER = 30  # runs listed below one
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def compact(request: HttpRequest, name: str) -> HttpResponse:
-    """What a compaction would do; with POST and `do=apply` the request for it. Every other request writes nothing."""
+    """What a compaction would do; with POST the request for it (`do=apply`), for a model's draft of it (`draft`), or to drop that (`discard`).
+    Every other request writes nothing.
+    """
     session = session_of(request, name)
     data = request.POST if request.method == "POST" else request.GET
-    if request.method == "POST" and data.get("do") == "apply":
-        return _apply(request, session, data)
+    if request.method == "POST":
+        match data.get("do"):
+            case "apply":
+                return _apply(request, session, data)
+            case "draft":
+                return _write_draft(request, session, data)
+            case "discard":
+                return _discard(request, session, data)
     return _preview(request, session, data)
 
 
@@ -44,6 +53,11 @@ def _apply(request: HttpRequest, session: Session, data: QueryDict) -> HttpRespo
     choosing = forms.read(data)
     digest = data.get("plan_digest") or None
     try:
+        held = drafting.run_of(session, choosing)
+        if held is not None and drafting.applies(held) and drafting.fits(held, choosing):
+            seen = None if forms.words_changed(data) else digest
+            run = tasks.apply(held.pk, drafting.wishes(choosing), plan_digest=seen)
+            return redirect("compaction:run", session.pk, run.pk)
         if forms.words_changed(data):
             # Typed and applied at once: the rest is as previewed, since base and choice are the same.
             fresh = runs.preview_run(session, **choosing.arguments()).preview
@@ -63,6 +77,55 @@ def _apply(request: HttpRequest, session: Session, data: QueryDict) -> HttpRespo
     return redirect("compaction:run", session.pk, run.pk)
 
 
+def _write_draft(request: HttpRequest, session: Session, data: QueryDict) -> HttpResponse:
+    """Have a model write the summary; the page follows it and then holds its text."""
+    if not _may_act(request):
+        raise PermissionDenied
+    choosing = forms.read(data)
+    choosing.edited_summary = choosing.held = None
+    try:
+        run = tasks.submit(
+            session.pk,
+            **choosing.arguments(),
+            by=request.user,
+            hold=True,
+            expected_hash=data.get("base_hash") or None,
+        )
+    except Refused as refused:
+        refusal = showing.refusal(refused, session, choosing, queries.live_run(session))
+        return _preview(request, session, data, refusal=refusal, status=409)
+    choosing.held = run.pk
+    return redirect(f"{reverse('compaction:compact', args=[session.pk])}?{showing.address(choosing)}")
+
+
+def _discard(request: HttpRequest, session: Session, data: QueryDict) -> HttpResponse:
+    """Drop a draft, or stop its being written; the choice stays."""
+    if not _may_act(request):
+        raise PermissionDenied
+    choosing = forms.read(data)
+    held = drafting.run_of(session, choosing)
+    if held is not None:
+        with suppress(Refused):  # it may have ended in the meantime
+            runs.cancel(held.pk)
+    choosing.held = None
+    return redirect(f"{reverse('compaction:compact', args=[session.pk])}?{showing.address(choosing)}")
+
+
+@never_cache
+@require_GET
+def draft(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
+    """How far a draft is: asked for every second by the compact page, which comes anew once there is nothing more to wait for."""
+    session = session_of(request, name)
+    row = _run_of(session, run_id)
+    href = f"{reverse('compaction:compact', args=[session.pk])}?{showing.address_of_run(row)}"
+    if row.state in Run.LIVE:
+        context = {"session": session, "draft": drafting.draft_of(row), "may_act": _may_act(request)}
+        return render(request, "compaction/_drafting.html", context)
+    if row.draft is None:
+        href += f"&held={row.pk}"  # to say there why there is none
+    return HttpResponse(status=200, headers={"HX-Redirect": f"{href}#part-summary"})
+
+
 def _preview(
     request: HttpRequest,
     session: Session,
@@ -73,16 +136,32 @@ def _preview(
 ) -> HttpResponse:
     choosing = forms.read(data)
     previewed: Previewed | None = None
+    held = drafting.run_of(session, choosing)
+    by_draft = held is not None and drafting.applies(held) and drafting.fits(held, choosing)
     if choosing.errors:
         refusal = refusal or showing.bad_figures(choosing.errors)
         status = max(status, 422)
     else:
         try:
-            previewed = runs.preview_run(session, **choosing.arguments())
+            if held is not None and by_draft:
+                if "was" not in data:  # an address as it was before hooks pinned entries for the draft
+                    choosing.pins = sorted({*choosing.pins, *held.pins})
+                previewed = preview_draft(held, drafting.wishes(choosing))
+            else:
+                previewed = runs.preview_run(session, **choosing.arguments())
         except Refused as refused:
             refusal = refusal or showing.refusal(refused, session, choosing, None)
     live = queries.live_run(session)
     page = showing.page(session, choosing, previewed)
+    if held is not None and previewed is not None and by_draft:
+        drafting.put_in(page, held)
+    elif held is not None and held.state in Run.LIVE and held.draft is None:
+        page.draft = drafting.draft_of(held)
+    elif held is not None and held.draft is None:
+        refusal = refusal or drafting.not_written(held)
+    elif held is not None and drafting.applies(held):
+        words = _("Run {id} holds a draft for other figures: this preview is without it.")
+        page.warnings.insert(0, words.format(id=held.pk))
     if choosing.unknown:
         words = _("There is no strategy called {name} here; this is {label}.")
         page.warnings.insert(0, words.format(name=choosing.unknown, label=choosing.strategy.label))
@@ -101,6 +180,8 @@ def _preview(
         "summarisers": showing.summarisers_for(choosing),
         "hooks": showing.hooks_for(session),
         "preview": page,
+        "may_act": _may_act(request),
+        "waiting_draft": None if held is not None else queries.held_run(session),
         "refusal": refusal,
         "blocked": _blocked(request, page, live),
     }
@@ -170,6 +251,9 @@ def _run_context(request: HttpRequest, session: Session, row: Run) -> dict[str, 
         "report": report,
         "account": accounts.of(row),
         "undoable": row.version_id is not None and session.current is not None and session.current.pk == row.version_id,
+        "draft_href": reverse("compaction:compact", args=[session.pk]) + "?" + showing.address_of_run(row)
+        if drafting.applies(row)
+        else "",
         "again_href": reverse("compaction:compact", args=[session.pk]) + "?" + showing.address_of_run(row),
         "earlier": [
             telling.Row(one)

@@ -80,7 +80,7 @@ class Consulting:
         return replace(choice, instructions="\n\n".join(instructions), pins=choice.pins | pins)
 
     def ask_after(self, made: Preview, snapshot: Snapshot, budget: Budget) -> Preview:
-        """The preview with what the hooks append; without it where the new context would no longer hold."""
+        """The preview of a run that has landed with what the hooks append; without it where the new context would no longer hold."""
         left = MOST_APPENDED
         for hook in self.after:
             said = self._ask(hook, self._payload(POST, made))
@@ -101,6 +101,12 @@ class Consulting:
             left -= tokens
             made = longer
         return made
+
+    def not_appended(self, why: str) -> None:
+        """Say of every text that hooks appended that it was not taken after all."""
+        for one in HookResult.objects.filter(run=self.held.run, event=POST, effects__has_key="append"):
+            one.outcome, one.words, one.effects = FAILED, f"not appended: {why}", {}
+            one.save(update_fields=["outcome", "words", "effects"])
 
     def _ask(self, hook: Hook, payload: Mapping[str, Any]) -> Verdict | None:
         """What a hook says; None where it failed. Raises Blocked."""

@@ -1,7 +1,7 @@
 """What a hook is told and what it may answer. Pure.
 
-Before a compaction it may block this one run with a reason, add instructions for the summary and pin entries; after it, before the head
-moves, it may append text to the new context and say something to people. An answer that is none of that is a failure, and a failing hook
+Before a compaction it may block this one run with a reason, add instructions for the summary and pin entries; after it, once the head has
+moved, it may append text to the new context and say something to people. An answer that is none of that is a failure, and a failing hook
 never blocks.
 """
 

@@ -286,7 +286,7 @@ def _answer(todo: Job, text: str, name: str, notes: Sequence[str]) -> SummaryAns
         text = f"{PREFACE}\n\n{text}"
     if todo.listed:
         text = f"{text}\n\n{todo.listed}"
-    return SummaryAnswer(todo.ask.key, text, name, sections, notes=tuple(notes))
+    return SummaryAnswer(todo.ask.key, text, name, sections, notes=tuple(notes), listed=todo.listed)
 
 
 def _cited(section: Section, known: set[int]) -> Section:

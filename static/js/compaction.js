@@ -35,7 +35,7 @@
 
   // One Apply only, however often it is pressed.
   document.addEventListener("submit", function (event) {
-    if (event.target.id !== "apply" || !event.submitter || event.submitter.value !== "apply") return;
+    if (event.target.id !== "apply" || !event.submitter || !["apply", "draft"].includes(event.submitter.value)) return;
     if (event.target.dataset.sent) event.preventDefault();
     event.target.dataset.sent = "yes";
   });
@@ -110,12 +110,12 @@
   // A run: each step is announced once; the log stays at its end; the heading gets the focus when the outcome comes.
   let step = "";
   function follow() {
-    const progress = $("#progress");
+    const progress = $("#progress, #drafting");
     if (progress && progress.dataset.step !== step) {
       step = progress.dataset.step;
       say(step);
     }
-    const log = $("#progress .log");
+    const log = $("#progress .log, #drafting .log");
     if (log) log.scrollTop = log.scrollHeight;
     const outcome = $("#run [data-focus]");
     if (outcome && !progress) say($("#run .outcome p").textContent.trim());

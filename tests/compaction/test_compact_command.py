@@ -131,7 +131,7 @@ def test_a_run_whose_worker_is_gone_is_looked_after_by_who_waits(
     session: Session, worker_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No worker ever comes: the one who waits ends the run, with a reason, and the head stays."""
-    monkeypatch.setattr("compaction.management.commands.compact.NOBODY", 0.0)
+    monkeypatch.setattr("compaction.awaiting.NOBODY", 0.0)
     head = head_of(session)
     with pytest.raises(CommandError, match="No worker took the run") as refused:
         said(str(session.pk), *FOLDS)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from compaction import accounts, queries, runs, tasks
+from compaction import runs, tasks
 from compaction.accounts import dollars
+from compaction.awaiting import await_run
 from compaction.choosing import figures_of
-from compaction.models import Run
 from compaction.plan import SummaryAnswer
 from compaction.runs import Previewed
-from compaction.schemas import RunOut, RunWhole, plan_json
+from compaction.schemas import plan_json
 from compaction.strategies import RECOMMENDED, strategies
 from sessions.management.base import SessionCommand, counted, figures
-from sessions.models import Session
 from sessions.versions import Refused
 
 USAGE = frozenset({"no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_such_entry"})
-NOBODY = 60.0  # seconds after which a run that no worker takes is given up, by the one who waits for it
 
 
 class Command(SessionCommand):
@@ -59,6 +56,7 @@ class Command(SessionCommand):
         without = "a file not to bring back; repeatable"
         add("--without", action="append", default=[], metavar="PATH", help=without)
         add("--preview", action="store_true", help="print the plan and write nothing")
+        add("--hold", action="store_true", help="let the model write the draft and hold it; `apply RUN` lands it")
         add("--no-wait", action="store_true", help="print the run's id and do not wait for it")
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -79,8 +77,8 @@ class Command(SessionCommand):
             if options["preview"]:
                 self._preview(runs.preview_run(session, **choice), as_json=as_json)
             else:
-                run = tasks.submit(session.pk, **choice)
-                self._run(session, run, wait=not options["no_wait"], as_json=as_json)
+                run = tasks.submit(session.pk, **choice, hold=options["hold"])
+                await_run(self, run, session.workspace_id, wait=not options["no_wait"], as_json=as_json)
         except Refused as refusal:
             raise CommandError(str(refusal), returncode=2 if refusal.code in USAGE else 1) from refusal
 
@@ -107,50 +105,6 @@ class Command(SessionCommand):
         for warning in preview.warnings:
             said(f"  note     {warning}")
         said(f"  plan     {preview.digest}")
-
-    def _run(self, session: Session, run: Run, *, wait: bool, as_json: bool) -> None:
-        if not wait:
-            if as_json:
-                self.print_json(RunOut.of(queries.run_in(session.workspace_id, run.pk)).model_dump(mode="json"))
-            else:
-                self.stdout.write(str(run.pk))
-            return
-        run = self._wait(run.pk, quiet=as_json)
-        if as_json:
-            self.print_json(RunWhole.of(run).model_dump(mode="json"))
-        if run.state != Run.State.COMPLETED:
-            outcome = f"{run.state} ({run.status})" if run.status else run.state
-            raise CommandError(f"Run {run.pk} {outcome}: {run.reason}")
-        if not as_json:
-            tokens = f"{figures(run.tokens_before)} → {figures(run.tokens_after)} tokens ({run.meter})"
-            account = accounts.of(run)
-            if account.sum:
-                self.stdout.write(f"Model: {account.sum}.")
-            for hook in account.hooks:
-                self.stdout.write(f"Hook {hook.name}, {hook.when}: {hook.words}")
-            self.stdout.write(f"Run {run.pk} completed: {run.base} → {run.version}, {tokens}. `undo` takes it back.")
-
-    def _wait(self, run_id: int, *, quiet: bool) -> Run:
-        """Wait for the end of a run, telling its log.
-
-        Looks after the run as a worker would: the one that died may have been the only one.
-        """
-        told = 0
-        before: tuple[str, int] | None = None
-        since = time.monotonic()
-        for run in queries.follow(run_id):
-            for seconds, phase, words in [] if quiet else run.log[told:]:
-                self.stderr.write(f"{seconds:7.2f} s  {phase}: {words}")
-            told = len(run.log)
-            if (run.state, told) != before:
-                before, since = (run.state, told), time.monotonic()
-                continue
-            tasks.sweep()
-            unwanted = run.state == Run.State.QUEUED and time.monotonic() - since > NOBODY
-            if unwanted and not queries.someone_works():
-                reason = f"No worker took the run within {NOBODY:.0f} s; the head stays where it was."
-                runs.fail(run_id, reason=reason)
-        return run
 
 
 def parameters(pairs: Sequence[str]) -> dict[str, str]:
