@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from webapp import views
+from webapp import views, workspace_page
 from webapp.api import api
 from webapp.otlp import otlp
 
@@ -11,6 +11,7 @@ urlpatterns = [
     path("sign-in/<str:secret>", views.sign_in_by_link, name="sign-in-link"),
     path("sign-out", views.sign_out, name="sign-out"),
     path("healthz", views.health, name="health"),
+    path("settings", workspace_page.settings, name="settings"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/", api.urls),
     path("v1/", otlp.urls),
