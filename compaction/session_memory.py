@@ -15,9 +15,10 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import Error, connection, transaction
-from django.db.models import Max, Sum
+from django.db import Error, IntegrityError, OperationalError, connection, transaction
+from django.db.models import Sum
 from django.db.models.functions import Now
+from psycopg.errors import LockNotAvailable
 
 from compaction import remembered
 from compaction.choosing import SUMMARISERS
@@ -40,7 +41,7 @@ from sessions.models import Entry, Session
 from sessions.projection import ancestry
 from sessions.ranges import Ranges
 from sessions.store import ITEM_COLUMNS, clean, item_of
-from sessions.versions import Refused, locked
+from sessions.versions import Refused
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ RECENT = 24 * 3600
 AGAIN = 10  # seconds after which a look that came to nothing is sent again
 LOOKS = 20  # sessions of one look
 POLL = 0.25
+LOCKED = 2.0  # seconds that somebody who waits for the memory waits for a session that is locked
 _ROLLED_BACK = ("rewind", "rollback", "revert")
 
 
@@ -80,8 +82,13 @@ class Patience:
         self.began = self.clock()
 
     @property
+    def left(self) -> float | None:
+        """Seconds; None: without end."""
+        return None if self.seconds is None else max(0.0, self.began + self.seconds - self.clock())
+
+    @property
     def over(self) -> bool:
-        return self.seconds is not None and self.clock() - self.began >= self.seconds
+        return self.left == 0
 
     def look(self) -> None:
         """Raise TooLate where the time is over."""
@@ -109,7 +116,7 @@ def bring_up_to_date(
 
     `upto`: no entry behind that one. With `patience` what has been taken in when the time is over is kept, and `whole` says that it is not
     all; a model's answer that is not there by then is given up. Raises TooLate where another is at it until then, and NotWritten where a
-    model gives none. Outside any transaction: it takes the session's lock only to write.
+    model gives none. Outside any transaction.
     """
     patience = patience or Patience()
     with _alone(session, patience):
@@ -118,7 +125,7 @@ def bring_up_to_date(
             notes, writer, whole = _taken_in(session, remembered.notes_of(base), upto, patience)
             if notes == remembered.notes_of(base):
                 return Brought(base, new=False, whole=whole)
-            row = _write(session, base, notes, MemoryNote.Origin.UPDATE, writer, reason, by)
+            row = _write(session, base, notes, MemoryNote.Origin.UPDATE, writer, reason, by, patience)
             if row is not None:
                 return Brought(row, new=True, whole=whole)
         raise Refused(
@@ -226,27 +233,46 @@ def _asker(session: Session, target: configured.Target, patience: Patience) -> A
     )
 
 
-@transaction.atomic
 def _write(
-    session: Session, base: MemoryNote | None, notes: Notes, origin: str, writer: str, reason: str, by: Any
+    session: Session,
+    base: MemoryNote | None,
+    notes: Notes,
+    origin: str,
+    writer: str,
+    reason: str,
+    by: Any,
+    patience: Patience | None = None,
 ) -> MemoryNote | None:
-    """Add a version behind `base`; None where that is no longer the newest. Takes the session's lock."""
-    locked(session.pk)
-    last = MemoryNote.objects.filter(session=session).aggregate(n=Max("n"))["n"] or 0
-    if last != (0 if base is None else base.n):
-        return None
+    """Add a version behind `base`; None where another has done so. Raises TooLate where the session is locked for longer than there is patience:
+    its row is held while a run lands or a source is taken in, and a row that names it waits for that.
+    """
     stored = Notes.from_json(_storable(notes.to_json()))
-    return MemoryNote.objects.create(
-        session=session,
-        n=last + 1,
-        origin=origin,
-        until=stored.until,
-        notes=stored.to_json(),
-        tokens=count([render(stored)])[0],
-        writer=writer,
-        reason=reason,
-        by=by if getattr(by, "pk", None) is not None else None,
-    )
+    try:
+        with transaction.atomic():
+            if patience is not None and (left := patience.left) is not None:
+                _set("SET LOCAL lock_timeout = %s", max(1, int(min(left, LOCKED) * 1000)))
+            return MemoryNote.objects.create(
+                session=session,
+                n=1 if base is None else base.n + 1,
+                origin=origin,
+                until=stored.until,
+                notes=stored.to_json(),
+                tokens=count([render(stored)])[0],
+                writer=writer,
+                reason=reason,
+                by=by if getattr(by, "pk", None) is not None else None,
+            )
+    except IntegrityError:
+        return None
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise TooLate from error
+        raise
+
+
+def _set(statement: str, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [milliseconds])
 
 
 def _storable(value: Any) -> Any:

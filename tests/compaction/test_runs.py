@@ -154,7 +154,7 @@ def test_its_log_tells_every_phase_in_order(session: Session) -> None:
     runs.execute(run.pk)
     run.refresh_from_db()
     phases = list(dict.fromkeys(phase for _, phase, _ in run.log))
-    assert (phases[:2], phases[-1]) == (["snapshot", "plan"], "land")
+    assert (phases[:3], phases[-1]) == (["memory", "snapshot", "plan"], "land")
     assert {"summary", "files"} < set(phases)
     seconds = [at for at, _, _ in run.log]
     assert seconds == sorted(seconds)
