@@ -229,9 +229,16 @@ def inequality(reason: str) -> str:
 
 
 @register.filter
+def said(value: Any) -> str:
+    """Words of the pure core in the page's language; what nobody translated (a strategy from elsewhere) stays as it is."""
+    text = "" if value is None else str(value)
+    return _(text) if text else ""
+
+
+@register.filter
 def words(value: str) -> str:
-    """An id of ours as words: in_progress becomes "in progress"."""
-    return value.replace("_", " ")
+    """An id of ours as words, in the page's language: in_progress becomes "in progress"."""
+    return said(value.replace("_", " "))
 
 
 @register.filter

@@ -61,7 +61,7 @@
       .catch(function (fault) {
         if (fault.name === "AbortError") return;
         plot.removeAttribute("aria-busy");
-        plot.textContent = "The chart could not be loaded; the table of steps has the same figures.";
+        plot.textContent = palimpsest.say("noChart");
       });
   }
 
@@ -87,7 +87,7 @@
 
   function tell() {
     const all = !zoomed();
-    range.textContent = shown.n.length ? (all ? "all " + figure(shown.steps) + (shown.steps === 1 ? " step" : " steps") : "steps " + figure(shown.from) + " to " + figure(shown.to) + " of " + figure(shown.steps)) : "";
+    range.textContent = !shown.n.length ? "" : all ? palimpsest.say("allSteps", { n: figure(shown.steps) }) : palimpsest.say("someSteps", { from: figure(shown.from), to: figure(shown.to), n: figure(shown.steps) });
     section.querySelectorAll("[data-zoom]").forEach(function (button) {
       const by = button.dataset.zoom;
       button.disabled = by === "in" ? shown.to - shown.from + 1 <= LEAST : all;
@@ -114,21 +114,21 @@
   function voice() {
     const bar = barOf(shown, at);
     plot.setAttribute("aria-valuenow", String(at || shown.from));
-    plot.setAttribute("aria-valuetext", at === null || bar < 0 ? "no step chosen" : words(bar).join(", "));
+    plot.setAttribute("aria-valuetext", at === null || bar < 0 ? palimpsest.say("noStep") : words(bar).join(", "));
   }
 
   function words(bar) {
-    const d = shown, out = ["step " + figure(d.n[bar]) + (d.turn[bar] ? ", turn " + figure(d.turn[bar]) : "")];
+    const d = shown, out = [palimpsest.say(d.turn[bar] ? "stepTurn" : "step", { n: figure(d.n[bar]), turn: figure(d.turn[bar]) })];
     const many = d.stop[bar] - d.start[bar];
-    if (many > 1) out[0] += " (largest of " + figure(many) + ")";
+    if (many > 1) out[0] += " (" + palimpsest.say("largest", { n: figure(many) }) + ")";
     const about = d.estimated.includes(bar) ? "≈ " : "";
-    if (d.whole[bar] !== null) out.push("context " + figure(d.whole[bar] + (d.output[bar] || 0)));
-    else out.push("cache read " + figure(d.cache_read[bar]), "cache write " + figure(d.cache_write[bar]), "fresh " + figure(d.fresh[bar]));
-    out.push("output " + about + figure(d.output[bar]) + (d.reasoning[bar] ? ", of it reasoning " + figure(d.reasoning[bar]) : ""));
+    if (d.whole[bar] !== null) out.push(palimpsest.say("context", { n: figure(d.whole[bar] + (d.output[bar] || 0)) }));
+    else out.push(palimpsest.say("cacheRead", { n: figure(d.cache_read[bar]) }), palimpsest.say("cacheWrite", { n: figure(d.cache_write[bar]) }), palimpsest.say("fresh", { n: figure(d.fresh[bar]) }));
+    out.push(palimpsest.say("output", { n: about + figure(d.output[bar]) }) + (d.reasoning[bar] ? ", " + palimpsest.say("ofItReasoning", { n: figure(d.reasoning[bar]) }) : ""));
     const limit = d.thresholds.find((one) => one.name === "compaction");
     if (limit) {
       const left = limit.tokens - d.context[bar];
-      out.push(left >= 0 ? figure(left) + " until compaction" : figure(-left) + " over compaction");
+      out.push(palimpsest.say(left >= 0 ? "until" : "over", { n: figure(Math.abs(left)) }));
     }
     return out;
   }
@@ -156,7 +156,7 @@
       const here = clamp(x(at) + each() / 2, f.left, f.left + f.plot_width);
       make("line", { class: "cursor", x1: here, x2: here, y1: f.top, y2: foot + 5 }, over);
       make("path", { class: "cursor-head", d: `M${here - 5} ${f.top - 3}h10l-5 7z` }, over);
-      const said = "step " + figure(at), half = said.length * 3.3 + 5;
+      const said = palimpsest.say("step", { n: figure(at) }), half = said.length * 3.3 + 5;
       const centre = clamp(here, f.left + half, f.left + f.plot_width - half);
       make("rect", { class: "cursor-head", x: centre - half, y: foot + 24, width: half * 2, height: 16, rx: 2 }, over);
       make("text", { class: "cursor-words", x: centre, y: foot + 36, "text-anchor": "middle" }, over, said);
@@ -198,7 +198,7 @@
     hovered = null;
     stretch();
     soon(pause || 0);
-    if (!pause) says.textContent = "Steps " + figure(view.from) + " to " + figure(view.to) + " of " + figure(steps);
+    if (!pause) says.textContent = palimpsest.say("someSteps", { from: figure(view.from), to: figure(view.to), n: figure(steps) });
   }
 
   function zoom(by, around) {
@@ -431,7 +431,7 @@
         setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       });
     });
-    picture.addEventListener("error", () => { says.textContent = "The picture could not be made; the SVG has the same."; });
+    picture.addEventListener("error", () => { says.textContent = palimpsest.say("noPicture"); });
     picture.src = exported("");
   }
 

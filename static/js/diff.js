@@ -14,7 +14,7 @@
     here.focus({ preventScroll: true });
     here.scrollIntoView({ block: "center" });
     const place = document.getElementById("diff-place");
-    if (place) place.textContent = "difference " + Number(one.dataset.d).toLocaleString("en") + " of " + Number(box.dataset.total).toLocaleString("en");
+    if (place) place.textContent = palimpsest.say("difference", { n: Number(one.dataset.d).toLocaleString("en"), total: Number(box.dataset.total).toLocaleString("en") });
     if (history.replaceState) history.replaceState(history.state, "", "#" + one.id);
   }
 

@@ -46,7 +46,7 @@
 
   function place(seq, step) {
     const words = document.getElementById("place");
-    if (words && !document.querySelector(".model")) words.textContent = "entry " + seq + " of " + Number(root.dataset.total).toLocaleString("en");
+    if (words && !document.querySelector(".model")) words.textContent = palimpsest.say("place", { n: seq, total: Number(root.dataset.total).toLocaleString("en") });
     document.dispatchEvent(new CustomEvent("palimpsest:place", { detail: { seq: Number(seq), step: step ? Number(step) : null } }));
   }
 
@@ -69,7 +69,7 @@
     const open = document.createElement("button");
     open.type = "button";
     open.className = "button";
-    open.textContent = "Inspect";
+    open.textContent = palimpsest.say("inspect");
     open.addEventListener("click", () => part("inspector-side"));
     box.append(words, open);
     box.hidden = false;
@@ -144,7 +144,7 @@
     if (!navigator.clipboard) return;
     fetch(link.href, { credentials: "same-origin" }).then((answer) => answer.text()).then((text) => navigator.clipboard.writeText(text)).then(function () {
       const words = link.textContent;
-      link.textContent = link.dataset.copied || "Copied";
+      link.textContent = link.dataset.copied || palimpsest.say("copied");
       setTimeout(() => { link.textContent = words; }, 1200);
     });
   }
@@ -182,6 +182,13 @@
       else if (link.matches("[data-copy-from]")) { event.preventDefault(); copyFrom(link); }
       else if (link.matches(".ghost-link")) { event.preventDefault(); swapRow(link, ".band"); }
       else if (link.matches(".insertion-link")) { event.preventDefault(); swapRow(link, ".added"); }
+      else if (link.matches("[data-stands]") && document.getElementById(link.dataset.stands)) {
+        event.preventDefault();
+        const stands = document.getElementById(link.dataset.stands);
+        stands.tabIndex = -1;
+        stands.scrollIntoView({ block: "center" });
+        stands.focus({ preventScroll: true });
+      }
       else if (link.matches(".inspect-link")) { event.preventDefault(); htmx.ajax("GET", link.getAttribute("href"), { source: "#inspector", target: "#inspector", swap: "innerHTML" }); }
       else if (link.matches("[data-edge]")) { event.preventDefault(); palimpsest.leaves.load(link); }
       else if (link.matches("[data-opens-records]")) { event.preventDefault(); swapRow(link, ".quiet"); }
@@ -227,7 +234,7 @@
     const button = document.querySelector("[data-ghosts]");
     if (!button) return;
     const hidden = main.classList.contains("ghosts-hidden");
-    button.textContent = hidden ? "ghosts hidden" : "ghosts shown";
+    button.textContent = palimpsest.say(hidden ? "ghostsHidden" : "ghostsShown");
     button.setAttribute("aria-pressed", String(!hidden));
   }
   const asked = new URLSearchParams(location.search).get("ghosts");
@@ -335,7 +342,7 @@
     r() { const raw = document.querySelector("#inspector .raw"); if (raw) { part("inspector-side"); raw.focus(); raw.scrollIntoView({ block: "nearest" }); } },
     Escape() { root.classList.remove("inspector-open"); },
     "."() {
-      if (navigator.clipboard) navigator.clipboard.writeText(location.href).then(() => { const words = document.getElementById("place"); if (words) { const was = words.textContent; words.textContent = "link copied"; setTimeout(() => { words.textContent = was; }, 1200); } });
+      if (navigator.clipboard) navigator.clipboard.writeText(location.href).then(() => { const words = document.getElementById("place"); if (words) { const was = words.textContent; words.textContent = palimpsest.say("linkCopied"); setTimeout(() => { words.textContent = was; }, 1200); } });
     },
   });
 

@@ -18,6 +18,11 @@
   let pending = null;
   window.palimpsest = {
     stored,
+    // Words of the page's language, with what stands in braces filled in.
+    say(name, values) {
+      const words = document.getElementById("words").dataset[name] || "";
+      return words.replace(/\{(\w+)\}/g, (whole, one) => (values && values[one] !== undefined ? values[one] : whole));
+    },
     keys(more) { Object.assign(keys, more); },
     ask(id) {
       const dialog = document.getElementById(id);
@@ -71,7 +76,7 @@
       const source = target.dataset.copy ? document.querySelector(target.dataset.copy).textContent : target.href || location.href;
       navigator.clipboard.writeText(source).then(function () {
         const words = target.textContent;
-        target.textContent = target.dataset.copied || "Copied";
+        target.textContent = target.dataset.copied || palimpsest.say("copied");
         setTimeout(() => { target.textContent = words; }, 1200);
       });
       event.preventDefault();
@@ -96,7 +101,7 @@
   document.addEventListener("htmx:sendError", function () {
     const line = document.getElementById("offline");
     if (line.hidden) {
-      line.textContent = "Not live since " + new Date().toTimeString().slice(0, 5) + "; trying again";
+      line.textContent = palimpsest.say("notLive", { time: new Date().toTimeString().slice(0, 5) });
       line.hidden = false;
     }
   });
