@@ -35,6 +35,7 @@ class Bar:
     spent: Spent
     label: bool
     said: bool
+    alternate: bool  # every second label: a narrow page leaves it out
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ def trend(weeks: Sequence[Spent]) -> Trend:
                 one,
                 labelled,
                 labelled and one.tokens > 0,
+                (len(shown) - 1 - n) // every % 2 == 1,
             )
         )
     steps = 3

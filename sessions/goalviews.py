@@ -131,4 +131,4 @@ def _fold(session: Session, path: str) -> str:
     from sessions.templatetags.palimpsest import href  # noqa: PLC0415 -- the page's own way to a room that may not be there
 
     address = href("compaction:compact", session.pk)
-    return f"{address}?{urlencode({'strategy': 'goal-tree', 'goal': path})}" if address else ""
+    return f"{address}?{urlencode({'strategy': 'goal-tree', 'set.goals': path, 'set.full': 'nothing'})}" if address else ""

@@ -41,6 +41,14 @@ class GoalTree:
         Param(
             "which", "Goals that are", "choice", _BOTH, choices=(_BOTH, _DONE, _GIVEN_UP), source="goal-tree plan, 2026"
         ),
+        Param(
+            "goals",
+            "Only these goals, by path",
+            "text",
+            None,
+            source="this product's own",
+            auto="all that are closed",
+        ),
         Param("messages", "Keep your own messages word for word", "flag", True, source="this product's own"),
         Param("requests", "Where no plan was kept, each request is a goal", "flag", True, source="this product's own"),
         Param("summary", "Note on each goal, at most", "tokens", 800, 0, source="this product's own"),
@@ -77,7 +85,13 @@ class GoalTree:
             return refused
         goals = {goal.path: goal for goal in snapshot.goals() if params["requests"] or not goal.inferred}
         facts: dict[str, Any] = {"used": {**params, "aim": budget.threshold}, "before": snapshot.total}
-        roots = _roots(goals, params["which"])
+        named = _named(params["goals"])
+        unknown = sorted(named - goals.keys())
+        if unknown:
+            return Plan(
+                name, Status.NOOP_NOTHING_TO_DO, f"this session has no goal {', '.join(unknown)}", facts=facts
+            )
+        roots = _roots(goals, params["which"], named)
         branches = _branches(snapshot, roots, keep_messages=params["messages"]) if roots else {}
         folded = _worth_a_note(snapshot, budget, goals, branches)
         facts |= {"goals": len(goals), "closed": len(set(roots.values())), "folds": len(folded)}
@@ -110,8 +124,16 @@ class GoalTree:
 STRATEGY = GoalTree()
 
 
-def _roots(goals: Mapping[str, Goal], which: str) -> dict[str, str]:
-    """For each goal of a closed branch the path of the branch's topmost closed goal. An open goal keeps all above it open."""
+def _named(paths: str | None) -> frozenset[str]:
+    """The paths in "2, 3.1"; none where all closed goals are meant."""
+    return frozenset(re.split(r"[,\s]+", paths.strip(", "))) - {""} if paths else frozenset()
+
+
+def _roots(goals: Mapping[str, Goal], which: str, named: frozenset[str]) -> dict[str, str]:
+    """For each goal of a closed branch the path of the branch's topmost closed goal. An open goal keeps all above it open.
+
+    With `named`, a branch begins at one of those and nowhere else.
+    """
     live: set[str] = set()
     for goal in goals.values():
         at: Goal | None = goal if goal.status in _OPEN else None
@@ -121,7 +143,9 @@ def _roots(goals: Mapping[str, Goal], which: str) -> dict[str, str]:
     wanted = {
         goal.path
         for goal in goals.values()
-        if goal.path not in live and which in (_BOTH, _DONE if goal.status is GoalStatus.COMPLETED else _GIVEN_UP)
+        if goal.path not in live
+        and which in (_BOTH, _DONE if goal.status is GoalStatus.COMPLETED else _GIVEN_UP)
+        and (not named or goal.path in named)
     }
     tops: dict[str, str | None] = {}
 

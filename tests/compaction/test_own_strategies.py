@@ -59,6 +59,25 @@ def test_a_goal_given_up_becomes_one_note_with_its_reason() -> None:
     assert [*note.stands_for] == [*range(21, 52)]
 
 
+def test_only_the_goals_that_are_named_are_folded() -> None:
+    start = session(prompt("go"), work("one", 6), work("two", 6), work("three", 6))
+    owned = {range(1, 13): "1", range(13, 25): "2", range(25, 37): "2.1"}
+    closed = [Goal("1", "first", GoalStatus.COMPLETED), Goal("2", "second", GoalStatus.COMPLETED)]
+    tree = with_goals(start, owned, *closed, Goal("2.1", "its part", GoalStatus.COMPLETED, parent="2"))
+
+    def notes(paths: str) -> list[str]:
+        return [item.label.partition(",")[0] for item in run("goal-tree", tree, goals=paths).items if item.inserted]
+
+    assert notes("1") == ["Goal 1"]
+    assert notes("2") == ["Goal 2"], "with what is under it"
+    assert notes("2.1") == ["Goal 2.1"], "a branch may begin below one that is closed too"
+    assert notes("1, 2.1") == ["Goal 1", "Goal 2.1"]
+    assert notes("auto") == ["Goal 1", "Goal 2"]
+    unknown = run("goal-tree", tree, goals="7")
+    assert not unknown.lands
+    assert "no goal 7" in unknown.reason
+
+
 def test_a_closed_branch_takes_the_notes_below_it_and_an_open_goal_keeps_all_above() -> None:
     start = session(prompt("go"), work("one", 6), work("two", 6), work("three", 6))
     owned = {range(1, 13): "1.1", range(13, 25): "1", range(25, 37): "2.1"}

@@ -62,7 +62,7 @@ def test_the_verbs_by_form_and_the_tree_again_only_when_it_changed(workspace: Wo
     laid_open = client.get(where).content.decode()
     assert "<script>alert" not in laid_open
     assert "a person said so" in laid_open
-    assert "strategy=goal-tree&amp;goal=%2B1" not in laid_open, "nothing belongs to it yet"
+    assert "strategy=goal-tree&amp;set.goals=%2B1" not in laid_open, "nothing belongs to it yet"
     marked(client, session, verb="reopen", path="+1")
     assert marked(client, session, status=409, verb="done", path="+1", note=" ")
     assert session.goal_marks.order_by("id").values_list("verb", "through")[0] == ("added", "page")
@@ -75,7 +75,7 @@ def test_a_goal_laid_open_says_how_it_was_given_up_and_takes_a_correction(
     page = client.get(f"/s/{session.pk}/goal/1").content.decode()
     assert "gone from the list" in page
     assert "No licence: this cannot work." in page
-    assert "strategy=goal-tree&amp;goal=1" in page
+    assert "strategy=goal-tree&amp;set.goals=1" in page
     assert f"/s/{session.pk}?at=e" in page
     assert client.post(f"/s/{session.pk}/goal/1/cause", {"cause": "changed_mind"}).status_code == 302
     assert given_up(session, "1").cause == "changed_mind"
