@@ -64,8 +64,12 @@ def compare_strategies(
     request: HttpRequest,
     session: str,
     names: Annotated[list[str], Query(alias="with", description="strategy or strategy:preset; repeatable")] = [],  # noqa: B006 -- ninja copies it
+    summariser: str = "extractive",
+    model: str | None = None,
+    goal: str = "",
 ) -> dict[str, Any]:
-    return compare(session_of(request, session), names).to_json()
+    found = session_of(request, session)
+    return compare(found, names, summariser=summariser, model=model, goal=goal).to_json()
 
 
 @router.post(

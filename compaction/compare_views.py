@@ -11,17 +11,22 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from compaction.accounts import dollars
 from compaction.beside import beside
-from compaction.comparing import Compared, DryRun, Wanted, by_order, compare, recent
+from compaction.comparing import GOAL, Compared, DryRun, Wanted, by_order, compare, recent
+from compaction.forms import SET, written
 from compaction.gauging import meter_label
 from compaction.preview import Preview
 from compaction.reporting import strip_of
 from compaction.shown import Refusal, Strip
 from compaction.strategies import RECOMMENDED, strategies
+from compaction.strategies.base import settled
 from compaction.strips import percent
+from compaction.summarisers.configured import models
 from compaction.telling import sentence
 from sessions.contexts import Item
 from sessions.differences import SIGNS, Block, Change
@@ -40,6 +45,7 @@ COLUMNS = (
     ("todo", "todos"),
 )
 WORDS = 160  # characters of a body
+LONGEST_GOAL = 2_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,38 @@ class Share:
     figure: str
     width: str
     low: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a model would take for a dry run's summaries: money where a price is known, else tokens. `title`: calls and tokens in words."""
+
+    figure: str
+    title: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who would write, and to what end: part of every address of the page."""
+
+    summariser: str
+    model: str | None
+    goal: str
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> By:
+        summariser, _sign, model = (request.GET.get("summariser") or "extractive").partition(":")
+        return cls(summariser, model or None, request.GET.get("goal", "").strip()[:LONGEST_GOAL])
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        chosen = [] if self.summariser == "extractive" else [("summariser", self.name)]
+        return [*chosen, *([("goal", self.goal)] if self.goal else [])]
+
+    @property
+    def name(self) -> str:
+        return self.summariser if self.model is None else f"{self.summariser}:{self.model}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +112,14 @@ class Row:
     warnings: tuple[str, ...]
     strip: Strip | None
     compact: str
-    model: bool
+    model: Cost | None
 
 
 @never_cache
 @require_GET
 def compare_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Strategies side by side. `with` (repeated): strategy or strategy:preset; `show`: the one laid beside the context; `part=table` or
+    """Strategies side by side. `with` (repeated): strategy or strategy:preset; `summariser`: who would write; `goal`: for a strategy that takes one;
+    `show`: the one laid beside the context; `part=table` or
     `now`: with the dry runs in the answer, without them the page asks for them itself.
     """
     session = session_of(request, name)
@@ -88,19 +127,20 @@ def compare_page(request: HttpRequest, name: str) -> HttpResponse:
     part = request.GET.get("part", "")
     htmx = cast("Request", request).htmx
     fragment = bool(htmx) and not htmx.history_restore_request
-    context = _page(session, names, request.GET.get("show", ""), request.GET.get("sort", ""))
+    by = By.of(request)
+    context = _page(session, names, by, request.GET.get("show", ""), request.GET.get("sort", ""))
     if not (fragment or "now" in request.GET):
         return _vary(render(request, "compaction/compare.html", context))
     show = context["show"]
     wanted = [show] if part == "beside" and show else names
     try:
-        compared = compare(session, wanted)
+        compared = compare(session, wanted, summariser=by.summariser, model=by.model, goal=by.goal)
     except Refused as refused:
         context["refusal"] = Refusal(
             _("Nothing to compare"), str(refused), _("Nothing was written."), ((context["here"], _("Start over")),)
         )
         return _vary(render(request, _template("table", fragment=fragment), context, status=409))
-    context |= _with(compared, show, context["sort"])
+    context |= _with(compared, by, show, context["sort"])
     return _vary(render(request, _template("beside" if part == "beside" else "table", fragment=fragment), context))
 
 
@@ -123,10 +163,15 @@ def _vary(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _page(session: Session, names: list[str], show: str, sort: str) -> dict[str, Any]:
+def _page(session: Session, names: list[str], by: By, show: str, sort: str) -> dict[str, Any]:
     here = reverse("compaction:compare", args=[session.pk])
-    pairs = [("with", one) for one in names]
+    pairs = [*(("with", one) for one in names), *by.pairs]
     return {
+        "by": by,
+        "writers": [
+            {"id": f"llm:{one.name}", "label": one.name, "on": by.summariser == "llm" and by.model in (None, one.name, one.model)}
+            for one in models()
+        ],
         "session": session,
         "session_href": reverse("sessions:session", args=[session.pk]),
         "here": here,
@@ -146,7 +191,7 @@ def _page(session: Session, names: list[str], show: str, sort: str) -> dict[str,
     }  # fmt: skip
 
 
-def _with(compared: Compared, show: str, sort: str) -> dict[str, Any]:
+def _with(compared: Compared, by: By, show: str, sort: str) -> dict[str, Any]:
     """What the dry runs add to the page."""
     rows = by_order(compared.rows, sort)
     shown = next((row for row in rows if row.wanted.name == show and row.preview is not None), None)
@@ -154,21 +199,43 @@ def _with(compared: Compared, show: str, sort: str) -> dict[str, Any]:
     return {
         "compared": compared,
         "meter": meter_label(compared.meter),
-        "rows": [_row(compared, row, chosen=row is shown) for row in rows],
+        "rows": [_row(compared, row, by, chosen=row is shown) for row in rows],
         "chosen": shown.wanted.name if shown is not None else "",
         "chosen_label": shown.label if shown is not None else "",
-        "compact": _compact(compared.session, shown.wanted) if shown is not None else "",
+        "compact": _compact(compared.session, shown.wanted, by) if shown is not None else "",
         "columns": [_(words) for _kind, words in COLUMNS],
         "beside": _beside(compared, shown) if shown is not None else None,
     }
 
 
-def _compact(session: Session, wanted: Wanted) -> str:
-    pairs = {"strategy": wanted.strategy} | ({"preset": wanted.preset} if wanted.preset else {})
+def _compact(session: Session, wanted: Wanted, by: By) -> str:
+    strategy = strategies()[wanted.strategy]
+    takes_goal = bool(by.goal) and any(param.name == GOAL for param in strategy.params)
+    pairs = [("strategy", wanted.strategy)]
+    if takes_goal:
+        # A preset with a figure of one's own is no preset any more: all its figures go along.
+        given = settled(strategy.params, {**strategy.presets.get(wanted.preset, {}), GOAL: by.goal})
+        texts = {param.name: written(param, given[param.name]) for param in strategy.params}
+        pairs += [(f"{SET}{name}", text) for name, text in texts.items() if text]
+    elif wanted.preset:
+        pairs.append(("preset", wanted.preset))
+    pairs += [pair for pair in by.pairs if pair[0] != "goal"]
     return f"{reverse('compaction:compact', args=[session.pk])}?{urlencode(pairs)}"
 
 
-def _row(compared: Compared, row: DryRun, *, chosen: bool) -> Row:
+def _cost(row: DryRun) -> Cost | None:
+    found = row.foretold if row.lands else None
+    if found is None:
+        return None
+    words = ngettext("{n} call", "{n} calls", found.calls).format(n=number(found.calls))
+    title = _("{calls}: {prompt} tokens in, at most {output} out").format(
+        calls=words, prompt=number(found.prompt), output=number(found.output)
+    )
+    figure = _("{n} tokens").format(n=number(found.prompt + found.output)) if found.usd is None else dollars(found.usd)
+    return Cost(figure, title if found.price is None else f"{title}; {found.price}", found.prompt + found.output)
+
+
+def _row(compared: Compared, row: DryRun, by: By, *, chosen: bool) -> Row:
     made = row.preview
     scale = max(compared.tokens, compared.threshold or 0, 1)
     after = made.tokens_after if made is not None and made.lands else None
@@ -192,8 +259,8 @@ def _row(compared: Compared, row: DryRun, *, chosen: bool) -> Row:
         seconds=row.seconds,
         warnings=tuple(sentence(word) for word in made.warnings) if made is not None and made.lands else (),
         strip=strip_of(compared.session, made.to_json()) if made is not None and made.lands else None,
-        compact=_compact(compared.session, row.wanted),
-        model=False,
+        compact=_compact(compared.session, row.wanted, by),
+        model=_cost(row),
     )
 
 

@@ -108,6 +108,20 @@ def test_the_api_is_for_the_same_people(session: Session) -> None:
     assert admin.delete("/api/hooks/x").json() == {"dropped": "x"}
 
 
+def test_a_rule_for_one_session_is_made_on_the_page(session: Session) -> None:
+    page = browser(session, Role.OPERATOR)
+    compact = page.get(f"/s/{session.pk}/compact").content.decode()
+    assert f"/runs/standing?session={session.pk}" in compact
+    asked = page.get(f"/runs/standing?session={session.pk}").content.decode()
+    assert "For this session alone" in asked
+    assert 'name="project"' not in asked
+    data = {"do": "add-rule", "when": "goal_completed", "strategy": "goal-tree", "session": str(session.pk)}
+    assert page.post("/runs/standing", data)["Location"] == f"/runs/standing?session={session.pk}"
+    rule = Rule.objects.get()
+    assert (rule.session_id, rule.project, rule.strategy) == (session.pk, None, "goal-tree")
+    assert page.post("/runs/standing", {**data, "session": "nowhere"}).status_code == 404
+
+
 def test_the_compact_page_names_the_model_and_its_price_before_anyone_is_asked(session: Session, settings: Any) -> None:
     settings.LLM_MODELS, settings.LLM_KEYS = ["anthropic:claude-haiku-4-5"], {"anthropic": "sk-hidden-key"}
     address = f"/s/{session.pk}/compact?strategy=hybrid&set.free=1000000"
