@@ -35,6 +35,17 @@ SPEAKERS = {
     "unsent": _("records never sent"),
     "errors": _("errors"),
 }
+SPEAKER = {
+    "person": _("your message"),
+    "assistant": _("assistant"),
+    "reasoning": _("reasoning"),
+    "calls": _("tool call"),
+    "outputs": _("tool output"),
+    "harness": _("the harness"),
+    "summaries": _("summary"),
+    "unsent": _("record never sent"),
+    "errors": _("error"),
+}
 PLACES = {"context": _("in context"), "ghosts": _("ghosts, not sent"), "masked": _("masked")}
 FACETS = {
     "in": _("Where it stands now"),
@@ -86,7 +97,7 @@ def search(request: HttpRequest) -> HttpResponse:
         "found": found,
         "rows": shown(found.page, wanted, whole=session is not None, after=after),
         "facets": _facets(found, wanted) if wanted else [],
-        "speakers": SPEAKERS,
+        "speakers": SPEAKER,
         "agents": {hits.about.agent: agent_label(hits.about.agent) for hits in found.page},
         "sort": sort,
         "sorts": SORTED.items(),
@@ -143,7 +154,7 @@ def _facets(found: Found, wanted: Asked) -> list[tuple[str, Any, list[Choice]]]:
             )
             for value, n in _some(rows, chosen)
         ]
-        if choices:
+        if any(choice.value != "-" for choice in choices):
             out.append((name, title, choices))
     return out
 

@@ -15,15 +15,15 @@ from sessions.fields import from_multirange
 from sessions.models import Entry
 from sessions.packing import unpack
 from sessions.search import bits, hits, postings
-from sessions.search.asked import SESSION_FIELDS, Asked
+from sessions.search.asked import SESSION_FIELDS, WHERE, Asked
 from sessions.search.hits import About, Hits, Stretch
 from sessions.search.matching import holds
 from sessions.search.texts import CLASSES, files_named, text_of
 from sessions.search.waiting import Waiting, waiting
 
 PAGE = 8  # sessions of a page
-READ = 1_500  # entries that are read to see whether a phrase really stands in them, before counts are called "at most"
-READ_EACH = 300  # of one session, once they are
+READ = 600  # entries that are read to see whether a phrase really stands in them, before counts are called "at most"
+READ_EACH = 60  # of one session, once they are
 ALL = 20_000  # stretches that a query without words may go through
 
 
@@ -85,12 +85,8 @@ def _fill(found: Found, scope: postings.Scope, sort: str, after: str | None, siz
             stretches, checks = _read_through(stretches, about, asked, READ), False
         else:
             found.about = True
-    _count_facets(found, stretches, about)
-    counted = {
-        key: one
-        for key, rows in stretches.items()
-        if _belongs(about[key], asked) and (one := hits.counted(about[key], _narrowed(about[key], rows, asked))).total
-    }
+    counted = {key: one for key, one in _counted(stretches, about, asked).items() if one.total}
+    _count_facets(found, stretches, about, counted)
     for one in counted.values():
         one.titled = bool(asked.shown) and all(
             any(holds(one.about.title, term) for term in clause.terms) for clause in asked.clauses if not clause.negated
@@ -192,28 +188,34 @@ def _narrowed(about: About, rows: Sequence[Stretch], asked: Asked, but: str = ""
     return out
 
 
-def _count_facets(found: Found, stretches: Mapping[UUID, Sequence[Stretch]], about: Mapping[UUID, About]) -> None:
-    """The hits of every value of every facet."""
+def _counted(
+    stretches: Mapping[UUID, Sequence[Stretch]], about: Mapping[UUID, About], asked: Asked, but: str = ""
+) -> dict[UUID, Hits]:
+    """The hits of every session that is asked for, the facet `but` aside."""
+    return {
+        key: hits.counted(about[key], _narrowed(about[key], rows, asked, but))
+        for key, rows in stretches.items()
+        if _belongs(about[key], asked, but)
+    }
+
+
+def _count_facets(
+    found: Found,
+    stretches: Mapping[UUID, Sequence[Stretch]],
+    about: Mapping[UUID, About],
+    plain: Mapping[UUID, Hits],
+) -> None:
+    """The hits of every value of every facet; `plain`: with all that was chosen."""
     asked = found.asked
-
-    def counted(but: str) -> dict[UUID, Hits]:
-        return {
-            key: hits.counted(about[key], _narrowed(about[key], rows, asked, but))
-            for key, rows in stretches.items()
-            if _belongs(about[key], asked, but)
-        }
-
-    plain = counted("")
-    by_where = counted("in") if asked.of("in") else plain
-    by_role = counted("role") if asked.of("role") else plain
-    found.facets["in"] = [
-        (name, sum(getattr(one, name) for one in by_where.values())) for name in ("context", "ghosts", "masked")
-    ]
-    roles = {name: sum(one.classes.get(name, 0) for one in by_role.values()) for name in CLASSES}
-    chosen = asked.of("role")
-    found.facets["role"] = [(name, n) for name, n in roles.items() if n or name in chosen]
+    by = {
+        name: _counted(stretches, about, asked, name) if asked.of(name) else plain
+        for name in ("in", "role", *SESSION_FIELDS)
+    }
+    found.facets["in"] = [(name, sum(getattr(one, name) for one in by["in"].values())) for name in WHERE]
+    roles = {name: sum(one.classes.get(name, 0) for one in by["role"].values()) for name in CLASSES}
+    found.facets["role"] = [(name, n) for name, n in roles.items() if n or name in asked.of("role")]
     for name in SESSION_FIELDS:
-        found.facets[name] = hits.facet(counted(name) if asked.of(name) else plain, name)
+        found.facets[name] = [pair for pair in hits.facet(by[name], name) if pair[1]]
 
 
 def _read_through(

@@ -25,6 +25,18 @@
     "/"() { const field = document.getElementById("q"); field.focus(); field.select(); },
   });
 
+  // On a narrow page the facets wait behind their line; what was opened stays open.
+  let opened = false;
+  function fold() {
+    const facets = document.querySelector(".search-narrow");
+    if (facets && matchMedia("(max-width: 799px)").matches) facets.open = opened;
+  }
+  fold();
+  document.addEventListener("htmx:afterSwap", fold);
+  document.addEventListener("toggle", function (event) {
+    if (event.target.matches(".search-narrow") && event.target.isConnected) opened = event.target.open;
+  }, true);
+
   // A row of a hit is as wide as its link.
   document.addEventListener("click", function (event) {
     const row = event.target.closest(".search-hit");

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sessions.bench import appending, ingesting, paging, previewing
+from sessions.bench import appending, ingesting, paging, previewing, searching
 from sessions.management.base import SessionsCommand
 
 
@@ -35,7 +35,10 @@ class Command(SessionsCommand):
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
         compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
         compaction.add_argument("--runs", type=_count, default=3, metavar="N")
-        for one in (ingest, append, pages, compaction, *self.more(which)):
+        search = which.add_parser("search", help="time of typical searches over many entries, and what their index costs")
+        search.add_argument("--entries", type=_count, default=1_000_000, metavar="N", help="default: 1,000,000")
+        search.add_argument("--runs", type=_count, default=5, metavar="N")
+        for one in (ingest, append, pages, compaction, search, *self.more(which)):
             one.add_argument(
                 "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON"
             )
@@ -53,6 +56,8 @@ class Command(SessionsCommand):
             case "pages":
                 sizes = ("small", "large", "steps", "sessions", "goals", "runs")
                 found = paging.bench(**{name: options[name] for name in sizes})
+            case "search":
+                found = searching.bench(entries=options["entries"], runs=options["runs"])
             case _:
                 found = previewing.bench(entries=options["entries"], strategy=options["strategy"], runs=options["runs"])
         return {"bench": options["which"], **found}
@@ -94,6 +99,8 @@ class Command(SessionsCommand):
                         f"chart    {row['window']} of {value['steps']:,} steps {row['seconds'] * 1000:.1f} ms "
                         f"({row['bytes']:,} bytes; the first {row['first_seconds'] * 1000:.1f} ms)"
                     )
+            case "search":
+                self._tell_search(value)
             case _:
                 for row in value["sizes"]:
                     self.stdout.write(
@@ -102,6 +109,19 @@ class Command(SessionsCommand):
                         f"all meters {row['meters_seconds'] * 1000:.1f} ms; {row['status']}, "
                         f"{row['tokens_before']} → {row['tokens_after']} tokens, peak memory {row['peak_memory'] / 1e6:,.0f} MB"
                     )
+
+    def _tell_search(self, value: Any) -> None:
+        self.stdout.write(
+            f"{value['entries']:,} entries, {value['characters'] / 1e6:,.0f} million characters: indexed in {value['index_seconds']:,} s, "
+            f"{value['entries_indexed_per_second']:,} a second; index {value['index_bytes'] / 1e6:,.0f} MB beside "
+            f"{value['entry_bytes'] / 1e6:,.0f} MB of entries"
+        )
+        for row in value["queries"]:
+            most = "at most " if row["at_most"] else ""
+            self.stdout.write(
+                f"{row['what']:<26} {row['seconds'] * 1000:>7.1f} ms (the first {row['first_seconds'] * 1000:.0f})  "
+                f"{most}{row['hits']:,} hits in {row['sessions']:,} sessions  {row['query']}"
+            )
 
 
 def _count(text: str) -> int:
