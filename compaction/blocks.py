@@ -53,35 +53,44 @@ def blocks(items: Sequence[Item]) -> Blocks:
         return n
 
     rough: list[int] = []
+    seqs = [item.seq for item in items if item.seq is not None]
+    in_pieces = len(set(seqs)) < len(seqs)
+    assistant, is_call, is_result = Role.ASSISTANT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT
     for item in items:
-        here: int | None = None
+        here = -1
+        speaks = item.step is not None and item.role is assistant
         joins: list[int] = []
-        if item.step is not None and item.role is Role.ASSISTANT and item.step in steps:
+        if speaks and item.step in steps:
             joins.append(steps[item.step])
-        if item.seq is not None and item.seq in entries:  # sent in two pieces: results, and words beside them
+        if (
+            in_pieces and item.seq is not None and item.seq in entries
+        ):  # sent in two pieces: results, and words beside them
             joins.append(entries[item.seq])
-        ids = _ids(item)
-        for call_id, is_call in ids:
-            if not is_call and call_id in calls:
-                joins.append(calls[call_id])
+        own: list[str] = []
+        for part in item.parts:
+            if not part.call_id:
+                continue
+            if part.kind is is_call:
+                own.append(part.call_id)
+            elif part.kind is is_result and part.call_id in calls:
+                joins.append(calls[part.call_id])
         for other in joins:
             found = root(other)
-            if here is None:
+            if here < 0:
                 here = found
             elif found != here:
                 low, high = min(here, found), max(here, found)
                 parent[high] = low
                 here = low
-        if here is None:
+        if here < 0:
             here = len(parent)
             parent.append(here)
-        if item.step is not None and item.role is Role.ASSISTANT:
+        if speaks and item.step is not None:
             steps[item.step] = here
-        if item.seq is not None:
+        if in_pieces and item.seq is not None:
             entries[item.seq] = here
-        for call_id, is_call in ids:
-            if is_call:
-                calls[call_id] = here
+        for call_id in own:
+            calls[call_id] = here
         rough.append(here)
     numbers: dict[int, int] = {}
     of: list[int] = []
@@ -96,14 +105,6 @@ def blocks(items: Sequence[Item]) -> Blocks:
         last[number] = position
         of.append(number)
     return Blocks(of, first, last)
-
-
-def _ids(item: Item) -> list[tuple[str, bool]]:
-    return [
-        (part.call_id, part.kind is PartKind.TOOL_CALL)
-        for part in item.parts
-        if part.call_id and (part.kind is PartKind.TOOL_CALL or part.kind is PartKind.TOOL_RESULT)
-    ]
 
 
 def is_boundary(item: Item) -> bool:

@@ -74,7 +74,7 @@ def answer_pieces(ask: FilesAsk, snapshot: Snapshot, survey: Survey, count: Coun
     """The pieces most worth their tokens, in `ask.total`, file by file, the file of the best one first. Files the kept part shows word for
     word are not repeated. `survey`: of the snapshot's items.
     """
-    files, left_out = _known(snapshot)
+    files, left_out = known_files(snapshot)
     pieces = _pieces(snapshot, survey, count)
     wanted = {
         n
@@ -95,11 +95,11 @@ def answer_pieces(ask: FilesAsk, snapshot: Snapshot, survey: Survey, count: Coun
 
 def known_tokens(snapshot: Snapshot) -> int:
     """About how many tokens of files the transcript knows that may be given back."""
-    files, _ = _known(snapshot)
+    files, _ = known_files(snapshot)
     return sum(60 + sum(len(line) + 1 for line in file.lines) // 3 for file in files)
 
 
-def _known(snapshot: Snapshot) -> tuple[list[_File], tuple[tuple[str, str], ...]]:
+def known_files(snapshot: Snapshot) -> tuple[list[_File], tuple[tuple[str, str], ...]]:
     """The files that may be given back, most recently used first, and those that may not with the reason; found once per snapshot."""
     found: tuple[list[_File], tuple[tuple[str, str], ...]] | None = snapshot.memo.get("known files")
     if found is None:
@@ -140,7 +140,7 @@ def spans_of(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def features_of(snapshot: Snapshot, survey: Survey, count: Count) -> list[tuple[str, tuple[float, ...]]]:
     """Each piece of the files that may be given back, as its text and its features, in the order of `Weights`."""
-    files, _ = _known(snapshot)
+    files, _ = known_files(snapshot)
     return [("\n".join(files[n].lines[first:last]), found) for n, first, last, _, found in _found(files, survey, count)]
 
 
@@ -159,7 +159,7 @@ def _pieces(snapshot: Snapshot, survey: Survey, count: Count) -> list[Piece]:
             weights.log_talked,
         )
         known = []
-        for n, first, last, tokens, found in _found(_known(snapshot)[0], survey, count):
+        for n, first, last, tokens, found in _found(known_files(snapshot)[0], survey, count):
             score = weights.intercept + sum(factor * value for factor, value in zip(factors, found, strict=True))
             known.append(Piece(n, first, last, 1 / (1 + exp(-score)), tokens))
         snapshot.memo["pieces"] = known

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from compaction.blocks import Blocks, blocks, newest_boundary, standing
@@ -66,9 +65,12 @@ def unfoldable(snapshot: Snapshot) -> set[int]:
 
 
 def kept_blocks(snapshot: Snapshot) -> set[int]:
-    """Blocks that stay whole since something in them may not be folded."""
-    of = blocks_of(snapshot).of
-    return {of[n] for n in unfoldable(snapshot)}
+    """Blocks that stay whole since something in them may not be folded; found once per snapshot."""
+    known: set[int] | None = snapshot.memo.get("kept blocks")
+    if known is None:
+        of = blocks_of(snapshot).of
+        known = snapshot.memo["kept blocks"] = {of[n] for n in unfoldable(snapshot)}
+    return known
 
 
 def hopeless(name: str, snapshot: Snapshot, budget: Budget) -> Plan | None:
@@ -112,7 +114,7 @@ def spans(folded: Collection[int], items: Sequence[Item]) -> Ranges:
 def as_kept(item: Item, masks: Mapping[int, str]) -> Item:
     """The item as it stands after `masks`."""
     text = None if item.seq is None else masks.get(item.seq)
-    return item if text is None else replace(item, parts=masked_parts(item, text), masked=True)
+    return item if text is None else item.left_with(masked_parts(item, text))
 
 
 def fold_of(snapshot: Snapshot, wanted: Iterable[int]) -> set[int]:

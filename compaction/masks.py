@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from compaction.plan import Budget, Snapshot
 from compaction.tools import PROTECTED, Call, error_lines, one_line, output_of, understand
@@ -91,7 +90,7 @@ def masked_parts(item: Item, text: str) -> tuple[Part, ...]:
     out: list[Part] = []
     for part in item.parts:
         if part.kind is PartKind.TOOL_RESULT:
-            out.append(replace(part, text=next(lines, MARK + "tool]")))
+            out.append(part.with_text(next(lines, MARK + "tool]")))
         elif part.kind is not PartKind.MEDIA:
             out.append(part)
     return tuple(out)
@@ -113,7 +112,9 @@ def masks_at(
     texts = [placeholders(snapshot.items[n], calls, (reasons or {}).get(n, "")) for n in positions]
     masks: dict[int, str] = {}
     left: dict[int, int] = {}
-    for n, text, cost in zip(positions, texts, budget.count(texts), strict=True):
+    costs = budget.count(texts)
+    snapshot.memo.setdefault("counted", {}).update(zip(texts, costs, strict=True))
+    for n, text, cost in zip(positions, texts, costs, strict=True):
         seq = snapshot.items[n].seq
         if seq is not None and snapshot.tokens[n] - cost >= LEAST_SAVED:
             masks[seq] = text

@@ -137,7 +137,7 @@ def applied(snapshot: Snapshot, edits: Sequence[Edit]) -> list[Item]:
                 continue
             body = bodies.get(seq)
             calls.update(item.calls)
-            out.append(item if body is None or body == item.parts else replace(item, parts=body, masked=True))
+            out.append(item if body is None or body == item.parts else item.left_with(body))
             continue
         if item.key.startswith("i") and item.key[1:].isdigit():
             number = numbers.get(int(item.key[1:]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 from compaction.summary.events import Voice
@@ -21,6 +22,8 @@ from sessions.contexts import Item
 MOST = 1_000  # facts of one kind that are looked at, newest first
 SHOWN_LOSSES = 300
 _FACT = 4_000  # characters of one fact that are compared
+_NEAR = 0.6  # of a fact's words, in one line: it is there in part
+_EVERYWHERE = 400  # lines with a word from which it says nothing
 
 
 class State(StrEnum):
@@ -170,18 +173,19 @@ class _There:
             self.terms |= terms(text)
         self.lines: list[frozenset[str]] = []
         self.by_word: dict[str, list[int]] = {}
-        self.grams: dict[int, set[tuple[str, ...]]] = {1: set(), 3: set(), 5: set()}
+        self.texts: list[list[str]] = []  # the words of each added text
+        self.grams: dict[int, set[tuple[str, ...]]] = {}
         for text in added:
-            found = words(text)
-            for k, grams in self.grams.items():
-                grams.update(_grams(found, k))
-            lines = text.split("\n")
-            for line in lines:
-                unique = frozenset(words(line) if len(lines) > 1 else found)
-                if unique:
+            found: list[str] = []
+            for line in text.split("\n"):  # no word goes on into the next line
+                here = words(line)
+                if here:
+                    found.extend(here)
+                    unique = frozenset(here)
                     for word in unique:
                         self.by_word.setdefault(word, []).append(len(self.lines))
                     self.lines.append(unique)
+            self.texts.append(found)
 
     def cover(self, text: str, k: int) -> float:
         """The share of the text's word k-shingles that the added text holds; fewer words than k are compared one by one."""
@@ -190,21 +194,33 @@ class _There:
             return 1.0
         size = k if len(found) >= k else 1
         grams = list(_grams(found, size))
-        held = self.grams[size]
+        held = self.grams.get(size)
+        if held is None:
+            held = self.grams[size] = {gram for text in self.texts for gram in _grams(text, size)}
         return sum(gram in held for gram in grams) / len(grams)
 
-    def near(self, text: str) -> float:
-        """The largest share of the text's words that one added line holds."""
+    def near(self, text: str) -> bool:
+        """Whether one added line holds most of the text's words: three fifths of them, those that are everywhere not counted as there."""
         wanted = set(words(text[:_FACT]))
         if not wanted or len(wanted) > 120:
-            return 0.0
-        hits: dict[int, int] = {}
-        for word in wanted:
-            lines = self.by_word.get(word, ())
-            if len(lines) <= 400:
-                for line in lines:
-                    hits[line] = hits.get(line, 0) + 1
-        return max(hits.values(), default=0) / len(wanted)
+            return False
+        there = [
+            (len(lines), word) for word in wanted if (lines := self.by_word.get(word)) and len(lines) <= _EVERYWHERE
+        ]
+        least = ceil(_NEAR * len(wanted) - 1e-9)
+        if len(there) < least:
+            return False
+        there.sort()  # a line with `least` of them has one of the rarest `spare`
+        counted = frozenset(word for _, word in there)
+        spare = len(there) - least + 1
+        looked: set[int] = set()
+        for _, word in there[:spare]:
+            for line in self.by_word[word]:
+                if line not in looked:
+                    looked.add(line)
+                    if len(counted & self.lines[line]) >= least:
+                        return True
+        return False
 
 
 def _newest(texts: Iterable[str]) -> list[str]:
@@ -246,7 +262,7 @@ def _facts(survey: Survey, there: _There) -> Iterator[Fact]:
             hit = max(there.cover(text, k), 0.0)
             if hit >= 0.9:
                 state = State.VERBATIM
-            elif hit >= floor or there.near(text) >= 0.6:
+            elif hit >= floor or there.near(text):
                 state = State.PART
                 hit = max(hit, 0.5)
             elif places & there.masked or _pointed(text, there):

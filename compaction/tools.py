@@ -93,10 +93,16 @@ class Call:
     patch: str | None = None
     call_id: str | None = None
     seq: int | None = None
+    _argument: str | None = None
 
     @property
     def argument(self) -> str:
         """What the call is about, on one line: path, command, pattern, …"""
+        if self._argument is None:
+            self._argument = self._about()
+        return self._argument
+
+    def _about(self) -> str:
         if self.kind is ToolKind.PATCH:
             return ", ".join(change.path for change in parse_patch(self.patch or self.raw)) or "patch"
         if self.command:
@@ -144,10 +150,11 @@ def understand(part: Part, seq: int | None = None) -> Call:
         elif kind is ToolKind.RUN and part.text and part.text[:1] != "{":
             call.command = part.text
         return call
-    call.path = next(
-        (args[name] for name in _PATHS if isinstance(args.get(name), str) and args[name]),
-        None,
-    )
+    for name in _PATHS:
+        path = args.get(name)
+        if path and isinstance(path, str):
+            call.path = path
+            break
     if kind is ToolKind.RUN:
         _understand_command(call, args)
     elif kind is ToolKind.PATCH:
@@ -215,11 +222,16 @@ _CLAUDE_EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\n?")
 _CODEX_EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d+)$", re.MULTILINE)
 
 
+_WRAPPED = frozenset("{ECW")  # how an output with a harness's wrapping begins
+
+
 def output_of(part: Part) -> Output:
     """The output in a tool result part, by the formats Claude Code and Codex write."""
     text = part.text
     code = part.meta.get("exit_code")
     code = code if isinstance(code, int) and not isinstance(code, bool) else None
+    if text[:1] not in _WRAPPED:
+        return Output(text, code, part.is_error or code not in (None, 0))
     if text.startswith("{") and '"output"' in text[:200_000]:
         try:
             loaded = orjson.loads(text)

@@ -232,16 +232,40 @@ def _unmasked(snapshot: Snapshot, budget: Budget) -> int:
     return snapshot.total + sum(rule.of(item.sizes) - masked[item.seq] for item in whole)
 
 
+_AT_ONCE = 4_000  # results whose lines are written and counted together
+
+
 def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, str], list[int]]:
-    """Placeholders by seq for results older than the protected output and outside the newest part, and all tokens after them."""
+    """Placeholders by seq for results older than the protected output and outside the newest part, and all tokens after them.
+
+    The newest come first, and no older ones than can matter: where twice the aim is newer even so and enough is freed, all that is older will be
+    folded but for what stays whole, and a line would be written to be thrown away.
+    """
     items, tokens = snapshot.items, snapshot.tokens
     calls = calls_of(snapshot)
-    output = newest = 0
+    after = list(tokens)
+    masks: dict[int, str] = {}
+    output = newest = newer = freed = 0
+    enough = 2 * max(used.aim, used.keep)
+    over = False
     candidates: list[int] = []
+    staying: tuple[list[int], set[int]] = ([], set())
+
+    def written() -> None:
+        nonlocal freed, newer
+        found, left = masks_at(snapshot, budget, candidates)
+        masks.update(found)
+        for n, cost in left.items():
+            freed += tokens[n] - cost
+            newer -= tokens[n] - cost
+            after[n] = cost
+        candidates.clear()
+
     for n in range(len(items) - 1, -1, -1):
         item = items[n]
         in_newest = newest < used.keep
         newest += tokens[n]
+        newer += tokens[n]
         if not item.results:
             continue
         protected = output < used.protect
@@ -249,13 +273,16 @@ def _masks(snapshot: Snapshot, used: _Used, budget: Budget) -> tuple[dict[int, s
             output += tokens[n]
         if in_newest or protected or tokens[n] <= LEAST_RESULT or item.seq in snapshot.pinned:
             continue
+        if over and staying[0][n] not in staying[1]:
+            continue
         if maskable(item, calls):
             candidates.append(n)
-    masks, left = masks_at(snapshot, budget, candidates)
-    after = list(tokens)
-    for n, cost in left.items():
-        after[n] = cost
-    return masks, after
+        if len(candidates) >= _AT_ONCE and not over:
+            written()
+            if newer > enough and freed >= max(used.free, 1):
+                over, staying = True, (blocks_of(snapshot).of, kept_blocks(snapshot))
+    written()
+    return dict(sorted(masks.items())), after
 
 
 def _pruned(

@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from compaction.excerpts import known_files
 from compaction.finishing import LANDS
 from compaction.folding import numbers_of
+from compaction.masks import calls_of
 from compaction.plan import Budget, Fold, GoalsAsk, Plan, Snapshot, Status
 from compaction.strategies import by_id
 from compaction.strategies.base import settled
@@ -28,6 +30,8 @@ def over(
     rest = replace(
         snapshot, items=tuple(snapshot.items[n] for n in seen), tokens=tuple(snapshot.tokens[n] for n in seen)
     )
+    rest.memo["calls"] = calls_of(snapshot)
+    rest.memo["known files"] = known_files(snapshot)
     strategy = by_id(full)
     then = strategy.plan(rest, replace(budget, threshold=threshold), settled(strategy.params, {}))
     if then.status not in LANDS:

@@ -28,7 +28,7 @@ class Message:
 
 @dataclass(slots=True)
 class FileUse:
-    """What was done to one file. `defined`: symbols its new text defines; `last_new`: lines of its last edit."""
+    """What was done to one file. `news`: the texts that edits put in, in order; `last_new`: the last of them."""
 
     path: str
     edits: int = 0
@@ -37,12 +37,30 @@ class FileUse:
     first: int = 0
     last: int = 0  # number of the last event that touched it
     seqs: list[int] = field(default_factory=list)
-    defined: dict[str, None] = field(default_factory=dict)
-    last_new: str = ""
+    news: list[str] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
         return self.edits + self.writes > 0
+
+    @property
+    def last_new(self) -> str:
+        return self.news[-1] if self.news else ""
+
+    @property
+    def defined(self) -> list[str]:
+        """Symbols that the new texts define, the last defined last."""
+        return self.defined_lately(None)
+
+    def defined_lately(self, most: int | None) -> list[str]:
+        """The last `most` of them; no more texts are read than it takes."""
+        found: dict[str, None] = {}
+        for text in reversed(self.news):
+            for name in reversed(DEFINES.findall(text[:60_000])):
+                if len(found) == most:
+                    return [*found][::-1]
+                found.setdefault(name)
+        return [*found][::-1]
 
 
 @dataclass(slots=True)
@@ -238,7 +256,8 @@ class _Finder:
         assert output is not None
         seqs = event.seqs if call.seq is None else (call.seq, *event.seqs)
         what = call.argument if kind in (ToolKind.RUN, ToolKind.PATCH) else f"{call.tool} {call.argument}".strip()
-        key = " ".join(_PIPES.sub(" ", what).split()) if kind is ToolKind.RUN else what
+        piped = kind is ToolKind.RUN and ("|" in what or "2>&1" in what)
+        key = " ".join(_PIPES.sub(" ", what).split()) if piped else what
         if kind is ToolKind.RUN and key:
             self._command(event, key, what, seqs)
         if output.failed:
@@ -298,10 +317,7 @@ class _Finder:
             else:
                 use.edits += 1
             self.edited.append((event.n, path))
-            for match in DEFINES.finditer(new[:60_000]):
-                use.defined.pop(match[1], None)
-                use.defined[match[1]] = None
-            use.last_new = new
+            use.news.append(new)
             if old.strip() and not whole:
                 pairs = self.olds.setdefault(path, [])
                 if (new, old) in pairs:

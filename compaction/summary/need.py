@@ -8,6 +8,7 @@ mentioned is seldom needed, one in a person's words often.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import exp, log
 
@@ -62,7 +63,7 @@ class Needs:
 
     uses: dict[str, Use]
     p: dict[str, float]
-    terms_at: list[set[str]]
+    terms_at: list[AbstractSet[str]]
     unread: int = 0
 
     def value(self, term: str) -> float:
@@ -148,9 +149,12 @@ def predicted_recall(needed: Needs, present: set[str] | Mapping[str, object]) ->
     return kept / total if total else None
 
 
-def _read(events: Sequence[Event]) -> tuple[list[set[str]], int]:
+_NONE: frozenset[str] = frozenset()
+
+
+def _read(events: Sequence[Event]) -> tuple[list[AbstractSet[str]], int]:
     left = READ_CHARACTERS
-    out: list[set[str]] = [set() for _ in events]
+    out: list[AbstractSet[str]] = [_NONE] * len(events)
     unread = 0
     outputs = (Voice.RESULT, Voice.FILE)
     for event in reversed(events):

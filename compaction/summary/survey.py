@@ -23,7 +23,7 @@ class Survey:
         wanted = positions if isinstance(positions, set) else set(positions)
         found: set[str] = set()
         for event, terms in zip(self.events, self.needs.terms_at, strict=True):
-            if event.pos in wanted:
+            if terms and event.pos in wanted:
                 found |= terms
         return found
 

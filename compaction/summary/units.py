@@ -168,8 +168,8 @@ def _files(g: _Gatherer) -> None:
             f"{n}× {word}" for n, word in ((use.edits, "edited"), (use.writes, "written"), (use.reads, "read")) if n
         ]
         text = f"{use.path} ({', '.join(counts)})"
-        if use.defined:
-            text += ": " + ", ".join(list(use.defined)[-8:])
+        if symbols := use.defined_lately(8):
+            text += ": " + ", ".join(symbols)
         seqs = tuple(touched[-6:])
         g.add(FILES, -use.last, text, seqs, 0.5 if use.changed else 0.1, 20 if use.changed else None)
         if use.changed and use.last_new.strip() and events[use.last].pos in g.folded:
