@@ -17,7 +17,7 @@ from sessions.calls import Call, call_of
 from sessions.entries import Part, PartKind
 from sessions.models import Entry, Session
 from sessions.outcomes import exit_code, lines_words, media_words, outcome
-from sessions.pieces.base import Piece
+from sessions.pieces.base import Piece, looks_like_json
 from sessions.pieces.edits import change_words
 from sessions.pieces.media import held
 from sessions.pieces.plans import plan_words
@@ -32,6 +32,7 @@ class Line:
     """One row. `form` names its look; `body` is safe HTML that is always shown, `opens` whether more comes by opening it.
 
     `nature`: of its call (`calls.Call`), "" where it makes none. `mixed`: a word of its argument that mixes alphabets.
+    `conclusion`: the beginning of what a sub-agent came back with.
     """
 
     seq: int
@@ -66,6 +67,8 @@ class Line:
     selected: bool = False
     ghost: bool = False
     notes: int = 0
+    conclusion: SafeString | None = None
+    conclusion_tokens: int | None = None
 
 
 _FORMS = {"tool_call": "call", "tool_result": "result", "event": "event", "malformed": "malformed"}
@@ -218,6 +221,8 @@ def joined(line: Line, came: Part) -> None:
     code = exit_code(line.nature, came)
     line.exit_code = line.exit_code if code is None else code
     line.failed = line.failed or came.is_error
+    if line.nature == "delegate" and came.text and not came.is_error and not looks_like_json(came.text):
+        line.conclusion = _beginning(came.text)
 
 
 def _draw_reasoning(line: Line, parts: tuple[Part, ...]) -> None:

@@ -13,18 +13,23 @@ from urllib.parse import urlencode
 
 import orjson
 from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Length
 from django.utils.translation import gettext_lazy as _
 
 from sessions import queries
+from sessions.entries import PartKind
 from sessions.entryline import Line
 from sessions.fields import to_multirange
 from sessions.http import integer
 from sessions.lines import lines_of
 from sessions.marks import marked
 from sessions.models import Entry, Session
+from sessions.packing import unpack
 from sessions.queries import Reading
+from sessions.store import PREVIEW
 
 SHOWN = 60  # matching entries of one window
+READ = 100  # long calls read at a time
 NEAR = 24  # entries round one among which its call or results are looked for
 
 ROLES: Mapping[str, tuple[Any, tuple[str, ...]]] = {
@@ -100,7 +105,7 @@ class Narrowed:
         if self.tool:
             found = found.filter(kind="tool_call", tool=self.tool)
         if self.file:
-            found = found.filter(kind="tool_call").filter(_naming(self.file))
+            found = found.filter(kind="tool_call").filter(_naming(seen.session, self.file))
         if self.goal:
             found = found.filter(Q(goal=self.goal) | Q(goal__startswith=f"{self.goal}."))
         if self.only == "errors":
@@ -116,10 +121,26 @@ class Narrowed:
         return found
 
 
-def _naming(path: str) -> Q:
+def _naming(session: Session, path: str) -> Q:
     """Calls whose arguments name a path, as it stands or as JSON writes it."""
     written = orjson.dumps(path).decode()[1:-1]
-    return Q(text__contains=path) | Q(text__contains=written)
+    return Q(text__contains=path) | Q(text__contains=written) | Q(seq__in=_named_late(session, path, written))
+
+
+def _named_late(session: Session, path: str, written: str) -> list[int]:
+    """Calls that name a path only behind the stretch of their words that is kept for lists: their arguments are read whole, some at a time."""
+    long = (
+        session.entries.filter(kind="tool_call").annotate(kept=Length("text")).filter(kept__gte=PREVIEW).order_by("seq")
+    )
+    found: list[int] = []
+    after = -1
+    while rows := list(long.filter(seq__gt=after).values_list("seq", "parts")[:READ]):
+        for seq, packed in rows:
+            given = (part.text for part in unpack(packed) if part.kind is PartKind.TOOL_CALL)
+            if any(path in text or written in text for text in given):
+                found.append(seq)
+        after = rows[-1][0]
+    return found
 
 
 def narrowed_window(seen: Reading, narrowed: Narrowed, query: Mapping[str, str]) -> dict[str, Any]:

@@ -15,13 +15,14 @@ BRANCHES = frozenset({"branch"})
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What a band needs of a version. `made_here`: by a person or a run, not by the agent."""
+    """What a band needs of a version. `made_here`: by a person or a run, not by the agent; `run`: the number of that run."""
 
     n: int
     kind: str
     label: str
     made_here: bool
     hidden: Ranges
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

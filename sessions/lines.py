@@ -17,12 +17,13 @@ from sessions.queries import shown
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Records without a line: not sent to the model, and nothing a reader misses."""
+    """Records without a line: not sent to the model, and nothing a reader misses. Of a sub-agent's (`lane`), `name` begins its task."""
 
     first: int
     last: int
     count: int
     lane: str = ""
+    name: str = ""
 
 
 def parts_of(row: Entry | Insertion) -> tuple[Part, ...] | None:
@@ -43,12 +44,16 @@ def lines_of(
     bodies: Mapping[int, Insertion],
     pins: frozenset[int],
     children: Mapping[str, list[Session]],
+    every: bool = False,
 ) -> Iterator[Line | Quiet]:
-    """Rows as lines: results join the line of their call where that stands in the same window; quiet records are counted."""
+    """Rows as lines: results join the line of their call where that stands in the same window; quiet records are counted.
+
+    `every`: also what was not sent in this context has its line.
+    """
     calls: dict[str, Line] = {}
     quiet: Quiet | None = None
     for row in rows:
-        if not shown(row):
+        if not (every or shown(row)):
             if quiet is not None and quiet.lane == row.lane:
                 quiet = replace(quiet, last=row.seq, count=quiet.count + 1)
             else:
@@ -96,6 +101,8 @@ def _join(line: Line, row: Entry, parts: tuple[Part, ...] | None, body: Insertio
     came = next((part for part in parts if part.kind is PartKind.TOOL_RESULT), None)
     if came is not None:
         joined(line, came)
+        if line.conclusion is not None:
+            line.conclusion_tokens = row.tokens
 
 
 def _mask(line: Line, body: Insertion, whole: int, *, joined_to: bool = False) -> None:

@@ -11,14 +11,17 @@ from sessions import queries, render
 from sessions.calls import call_of
 from sessions.entries import PartKind
 from sessions.entryline import Line, line_of
+from sessions.fields import to_multirange
 from sessions.ghosts import Band, Stretch
 from sessions.http import integer
+from sessions.lanes import named
 from sessions.lines import lines_of, with_parts
 from sessions.models import Entry, Insertion, Session
 from sessions.packing import unpack
 from sessions.pieces import Asked, Piece, pieces_of
 from sessions.pieces.plans import plan_in
 from sessions.queries import Reading
+from sessions.ranges import Ranges
 from sessions.transcript import Ghost, added_block
 
 
@@ -35,12 +38,24 @@ def opened_ghost(seen: Reading, band: Band, after: int, *, selected: int | None 
         bool(seqs) and seqs[-1] + 1 < band.stop,
     )
     stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs))
-    lines = list(lines_of(rows, bodies={}, pins=queries.pins_of(session), children={}))
+    children = queries.children_by_call(session, (call for row in rows for call in row.call_ids or ()))
+    lines = named(session, list(lines_of(rows, bodies={}, pins=queries.pins_of(session), children=children)))
     for line in lines:
         if isinstance(line, Line):
             line.ghost = True
             line.selected = selected is not None and (line.seq == selected or selected in line.results)
-    return Ghost(band, None, tuple(lines), stretch.high if stretch.later else None)
+    return Ghost(band, stands_for(seen, band), tuple(lines), stretch.high if stretch.later else None)
+
+
+def stands_for(seen: Reading, band: Band) -> Insertion | None:
+    """The text that is sent in the place of a band's entries, in the version looked at; None where nothing is."""
+    if seen.version is None:
+        return None
+    place = to_multirange(Ranges.of([(band.start, band.stop)]))
+    found = seen.version.insertions.filter(replaces=None).extra(
+        where=["stands_for && %s::int4multirange"], params=[place]
+    )
+    return found.defer("parts").order_by("after", "position").first()
 
 
 def fold_page(session: Session, number: int, query: Mapping[str, str]) -> dict[str, Any]:
@@ -51,7 +66,9 @@ def fold_page(session: Session, number: int, query: Mapping[str, str]) -> dict[s
         raise Http404
     after = integer(query.get("after"))
     ghost = (
-        Ghost(band) if query.get("closed") else opened_ghost(seen, band, after if after is not None else band.start - 1)
+        Ghost(band, stands_for(seen, band))
+        if query.get("closed")
+        else opened_ghost(seen, band, after if after is not None else band.start - 1)
     )
     return {"session": session, "seen": seen, "ghost": ghost, "v": integer(query.get("v"))}
 

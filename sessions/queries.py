@@ -82,7 +82,7 @@ def reading(session: Session, n: int | None = None) -> Reading:
 def maker_of(version: Version) -> Maker:
     made_here = version.origin in (Version.Origin.RUN, Version.Origin.PERSON)
     kind = "run" if version.origin == Version.Origin.RUN else version.kind
-    return Maker(version.n, kind, version.label, made_here, version.hidden)
+    return Maker(version.n, kind, version.label, made_here, version.hidden, version.run)
 
 
 def rows_of(session: Session, seqs: Sequence[int]) -> list[Entry]:

@@ -10,6 +10,7 @@ from sessions.entryline import Line
 from sessions.filters import Narrowed, narrowed_window
 from sessions.ghosts import Stretch, band_of, stretch_after, stretch_before
 from sessions.http import integer
+from sessions.lanes import named
 from sessions.lines import Quiet, lines_of
 from sessions.marks import marked
 from sessions.models import Entry, Insertion, Session
@@ -85,13 +86,16 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
 def drawn_lines(session: Session, rows: Sequence[Entry], bodies: Mapping[int, Insertion]) -> Drawn:
     """Rows as lines, with what people marked on them."""
     calls = [call for row in rows if row.kind == "tool_call" for call in row.call_ids or ()]
-    lines = list(
-        lines_of(
-            rows,
-            bodies=bodies,
-            pins=queries.pins_of(session),
-            children=queries.children_by_call(session, calls),
-        )
+    lines = named(
+        session,
+        list(
+            lines_of(
+                rows,
+                bodies=bodies,
+                pins=queries.pins_of(session),
+                children=queries.children_by_call(session, calls),
+            )
+        ),
     )
     marked(session, [line for line in lines if isinstance(line, Line)])
     return lines
@@ -100,7 +104,7 @@ def drawn_lines(session: Session, rows: Sequence[Entry], bodies: Mapping[int, In
 def weight(line: Line | Quiet) -> int:
     """About how many elements a row makes on the page."""
     if isinstance(line, Quiet):
-        return 2
+        return 8 if line.lane else 2
     body = 0 if line.body is None else line.body.count("<") // 2
     return 11 + body + 5 * len(line.media) + 6 * len(line.children)
 

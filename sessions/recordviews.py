@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import cast
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from sessions import queries
 from sessions.heldmedia import media_in
-from sessions.http import session_of
+from sessions.http import Request, number, page_or_partial, session_of
+from sessions.lanes import lane_of
 from sessions.models import Entry
 from sessions.packing import unpack
 from sessions.sourcebytes import record
@@ -59,3 +62,17 @@ def media(request: HttpRequest, name: str, seq: int, n: int) -> HttpResponse:
         response = _answer(held.data, "application/octet-stream", f"entry-{seq}-{n}.bin")
     response["Cache-Control"] = f"private, max-age={_MONTH}, immutable"
     return response
+
+
+@require_GET
+def lane(request: HttpRequest, name: str) -> HttpResponse:
+    """What a sub-agent did, in rows: of its own session, or of the records that stand among this session's."""
+    session = session_of(request, name)
+    given = {key: request.GET[key] for key in ("lane", "first", "last") if key in request.GET}
+    context = {
+        "session": session,
+        "lane": lane_of(session, request.GET.dict()),
+        "asked": urlencode(given),
+        "from": number(request, "after", -1),
+    }
+    return page_or_partial(cast("Request", request), "sessions/lane.html", "lane", context)

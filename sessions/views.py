@@ -159,6 +159,7 @@ def fold(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """A ghost, open: its entries from `after` on, or (with `closed`) its band alone."""
     found = session_of(request, name)
     context = openings.fold_page(found, number, request.GET)
+    context["may_operate"] = may_operate(cast("Request", request))
     partial = "more" if request.GET.get("after") else "ghost"
     return page_or_partial(cast("Request", request), "sessions/fold.html", partial, context)
 

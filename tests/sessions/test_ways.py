@@ -240,3 +240,20 @@ def test_images_are_served_from_the_record_and_what_is_none_is_only_taken_away(
         assert answer["X-Content-Type-Options"] == "nosniff"
         assert "sandbox" in answer["Content-Security-Policy"]
     assert quill.get(reverse("sessions:media", args=[session.pk, 0, 2])).status_code == 404
+
+
+def test_a_file_that_a_long_call_names_late_is_found(workspace: Workspace, quill: Client) -> None:
+    """A row holds the beginning of a call's words; a patch of several files names most of them behind it."""
+    patch = f"*** Begin Patch\n*** Update File: a.py\n+{LONG}\n*** Update File: src/late.py\n+x\n*** End Patch"
+    found = make.a_session(
+        workspace,
+        [
+            make.prompt("Both, please"),
+            make.call("c1", "apply_patch", input=patch),
+            make.result("c1", "Done"),
+            make.call("c2", "apply_patch", input=patch.replace("late", "other")),
+            make.result("c2", "Done"),
+        ],
+    )
+    assert narrowed(quill, found, "file=src/late.py") == [1]
+    assert narrowed(quill, found, "file=src/other.py") == [3]
