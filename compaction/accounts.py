@@ -38,17 +38,24 @@ class Said:
 
 @dataclass(slots=True)
 class Account:
-    """`sum`: all calls in one sentence; "" where none was made."""
+    """`parts`: all calls in a few words: how many, their tokens, their money (the last two only where one was answered); none where none was
+    made.
+    """
 
     calls: list[Call] = field(default_factory=list)
-    sum: str = ""
+    parts: list[str] = field(default_factory=list)
     hooks: list[Said] = field(default_factory=list)
+
+    @property
+    def sum(self) -> str:
+        """All calls in one sentence; "" where none was made."""
+        return "; ".join(self.parts)
 
 
 def of(run: Run) -> Account:
     """The account of a run; two queries."""
     calls = list(run.calls.all())
-    return Account(list(map(_call, calls)), _sum(calls), list(map(_said, run.hook_results.all())))
+    return Account(list(map(_call, calls)), _parts(calls), list(map(_said, run.hook_results.all())))
 
 
 def as_json(run: Run) -> dict[str, list[dict[str, Any]]]:
@@ -134,9 +141,9 @@ def _tokens(calls: list[ModelCall]) -> str:
     return words if not read else words + _(", {n} from the cache").format(n=number(read))
 
 
-def _sum(calls: list[ModelCall]) -> str:
+def _parts(calls: list[ModelCall]) -> list[str]:
     if not calls:
-        return ""
+        return []
     said = ngettext("{n} call", "{n} calls", len(calls)).format(n=number(len(calls)))
     answered = [call for call in calls if call.outcome == "answered"]
     parts = [said]
@@ -147,7 +154,7 @@ def _sum(calls: list[ModelCall]) -> str:
             parts.append(dollars(sum(money, Decimal(0))))
         elif any(call.output is not None for call in answered):
             parts.append(_("price not known"))
-    return "; ".join(parts)
+    return parts
 
 
 def _said(one: HookResult) -> Said:

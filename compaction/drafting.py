@@ -49,18 +49,18 @@ def wishes(choosing: Choosing) -> Wishes:
 
 def draft_of(run: Run, *, held: bool = False) -> Draft:
     account = accounts.of(run)
-    return Draft(
-        run, telling.tell(run, timezone.now()), account, run.model or "", run.state in Run.LIVE, held, account.sum
-    )
+    return Draft(run, telling.tell(run, timezone.now()), account, run.model or "", run.state in Run.LIVE, held)
 
 
 def put_in(page: Page, run: Run) -> None:
     """Say on the page of a preview that its summary is the draft of `run`, and what that took instead of what it would take."""
     draft = draft_of(run, held=True)
     page.draft = draft
-    page.price = draft.cost.rpartition("; ")[2]
-    if page.cost:
-        page.cost[0] = Cost(_("Written by {model}").format(model=draft.model), draft.cost)
+    calls, *tokens, money = draft.account.parts or [""]
+    page.price = money
+    if page.cost and tokens:
+        words = _("Written by {model}, {calls}").format(model=draft.model, calls=calls)
+        page.cost[:1] = [Cost(words, *tokens), Cost(_("What that cost"), money)]
 
 
 def not_written(run: Run) -> Refusal:

@@ -175,7 +175,7 @@ class Legend:
 
 @dataclass(slots=True)
 class Draft:
-    """A model's draft as the compact page shows it. `live`: it is being written; `held`: its texts stand in the page, `cost` is what they took."""
+    """A model's draft as the compact page shows it. `live`: it is being written; `held`: its texts stand in the page."""
 
     run: Any
     progress: Any
@@ -183,7 +183,6 @@ class Draft:
     model: str
     live: bool = False
     held: bool = False
-    cost: str = ""
 
 
 @dataclass(slots=True)
