@@ -15,6 +15,8 @@ from compaction.plan import (
     FilesAnswer,
     FilesAsk,
     GoalsAsk,
+    LayersAsk,
+    LearnedAsk,
     PlanAsk,
     SkillsAsk,
     Snapshot,
@@ -22,6 +24,8 @@ from compaction.plan import (
     SummaryAsk,
 )
 from compaction.reinject.goals import answer_goals
+from compaction.reinject.layers import answer_layers
+from compaction.reinject.learned import answer_learned
 from compaction.reinject.plans import answer_plan
 from compaction.reinject.skills import answer_skills
 from compaction.summary.conclusion import conclude
@@ -44,13 +48,18 @@ def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | Non
             found = surveyed if surveyed is not None else survey(snapshot.items, calls_of(snapshot))
             return answer_pieces(ask, snapshot, found, count)
         case FilesAsk():
-            return answer_files(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
+            return answer_files(ask, snapshot.log() or snapshot.items, snapshot.cwd, count, snapshot.disk)
         case SkillsAsk():
             return answer_skills(ask, snapshot.log() or snapshot.items, count)
         case PlanAsk():
             return answer_plan(ask, snapshot.log() or snapshot.items, snapshot.cwd, count)
         case GoalsAsk():
             return answer_goals(ask, snapshot.goals(), count)
+        case LayersAsk():
+            log = snapshot.log() or snapshot.items
+            return answer_layers(ask, log, snapshot.items, snapshot.agent, snapshot.cwd, snapshot.disk, count)
+        case LearnedAsk():
+            return answer_learned(ask, snapshot.learned(), count)
 
 
 def beside(ask: SummaryAsk, answers: Sequence[Answer]) -> SummaryAsk:
@@ -58,6 +67,12 @@ def beside(ask: SummaryAsk, answers: Sequence[Answer]) -> SummaryAsk:
     states = [state for one in answers if isinstance(one, FilesAnswer) for state in one.files]
     left = max(0, ask.shared - sum(state.tokens for state in states))
     return replace(ask, max_tokens=ask.max_tokens + left, shared=0, brought=tuple(state.text for state in states))
+
+
+def along(ask: LayersAsk, answers: Sequence[Answer]) -> LayersAsk:
+    """The ask once the files are there: the memory of their folders comes along with them."""
+    paths = [state.path for one in answers if isinstance(one, FilesAnswer) for state in one.files]
+    return replace(ask, paths=tuple(dict.fromkeys([*ask.paths, *paths])))
 
 
 def refilled(

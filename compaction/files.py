@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from compaction.plan import Count, FilesAnswer, FilesAsk, FileState
 from compaction.reconstruct import History, Known, absolute, histories, replay
+from compaction.reinject.ondisk import header, newer, times_of
+from compaction.reinject.reading import DiskNote, Reading
 from sessions.contexts import Item
 
 MEMORY_FILES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md"})
@@ -14,8 +16,13 @@ MEMORY_FILES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.o
 _LEAST = 60  # tokens of room below which a cut file says too little to be worth its header
 
 
-def answer_files(ask: FilesAsk, log: Sequence[Item], cwd: str | None, count: Count) -> FilesAnswer:
-    """The newest state of the files the log worked on, most recently used first, within the ask's budgets. Never reads a disk."""
+def answer_files(
+    ask: FilesAsk, log: Sequence[Item], cwd: str | None, count: Count, disk: Reading | None = None
+) -> FilesAnswer:
+    """The newest state of the files the log worked on, most recently used first, within the ask's budgets. From the disk where that may be
+    read and is newer, which is said; without `disk` none is read.
+    """
+    times = times_of(log) if disk is not None else {}
     files: list[FileState] = []
     left_out: list[tuple[str, str]] = []
     room = ask.total
@@ -32,15 +39,19 @@ def answer_files(ask: FilesAsk, log: Sequence[Item], cwd: str | None, count: Cou
             left_out.append((path, reason))
             continue
         known = replay(history)
+        found = newer(disk, history, known, times)
+        note = None
+        if found is not None:
+            known, note = found
         if known is None:
             left_out.append(
                 (path, "its content is not known from the transcript: it was changed behind it, or read only in part")
             )
             continue
-        if all(seq in ask.kept for seq in known.seqs):
+        if note is None and all(seq in ask.kept for seq in known.seqs):
             continue  # the kept part shows it word for word
         budget = min(ask.each, room)
-        state = state_of(history, known, budget, count)
+        state = state_of(history, known, budget, count, note)
         if state is None:
             left_out.append((path, f"no room: {room:,} of {ask.total:,} tokens left"))
             continue
@@ -67,11 +78,13 @@ def relative(path: str, cwd: str | None) -> str:
     return path[len(root) :] if root and path.startswith(root) else path
 
 
-def state_of(history: History, known: Known, budget: int, count: Count) -> FileState | None:
+def state_of(
+    history: History, known: Known, budget: int, count: Count, note: DiskNote | None = None
+) -> FileState | None:
     """The file within `budget` tokens, header included; None where there is no room for a useful part."""
     seqs = tuple(sorted(set(known.seqs)))
     ranges = () if known.whole else tuple((start, start + len(lines)) for start, lines in known.segments)
-    draft = FileState(history.path, "", 0, seqs, 9_999_999, ranges)  # the longest header it may have
+    draft = FileState(history.path, "", 0, seqs, 9_999_999, ranges, note)  # the longest header it may have
     room = budget - count([inserted_text(draft)])[0]
     if room < _LEAST:
         return None
@@ -92,8 +105,8 @@ def state_of(history: History, known: Known, budget: int, count: Count) -> FileS
         cut = whole - sum(costs[n] for n in keep)
     else:
         cut = 0
-    state = FileState(history.path, text, 0, seqs, cut, ranges)
-    return FileState(history.path, text, count([inserted_text(state)])[0], seqs, cut, ranges)
+    state = FileState(history.path, text, 0, seqs, cut, ranges, note)
+    return FileState(history.path, text, count([inserted_text(state)])[0], seqs, cut, ranges, note)
 
 
 def inserted_text(state: FileState) -> str:
@@ -105,6 +118,8 @@ def inserted_text(state: FileState) -> str:
         else "; only lines " + ", ".join(f"{a}–{b - 1}" for a, b in state.known_lines) + " are known"
     )
     cut = "" if not state.cut else f"; about {state.cut:,} tokens left out"
+    if state.disk is not None:
+        return f"{header(state.seqs, state.disk)}{cut}: {state.path}\n\n{state.text}"
     return f"File as this session last knew it{last}{known}{cut}: {state.path}\n\n{state.text}"
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from compaction.reinject.reading import DiskNote, Reading
 from sessions.contexts import Edit, Insert, InsertKind, Item
 from sessions.entries import Part
 from sessions.goals import Goal
@@ -50,6 +51,14 @@ class KeptMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Learned:
+    """One note of a project's memory. `kind`: user, feedback, project or reference."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """The context a run starts from, frozen.
 
@@ -57,7 +66,8 @@ class Snapshot:
     version already hides. `pinned`: entries that must stay word for word. `log`: all sent entries of the active path up to the
     snapshot, also hidden ones, for what needs the whole transcript (files, errors, requests); lazily loaded. `goals`: the session's tree,
     in its order, lazily loaded too; an item's own `goal` names the path it belongs to. `memory`: the session's kept memory; None where
-    none is kept, and a strategy that would build on it summarises instead. `now`: the time by which a provider's cache has gone cold or
+    none is kept, and a strategy that would build on it summarises instead. `disk`: what may be read of this machine's disk for the session; None: nothing. `learned`: what
+    a person accepted of what the project's sessions taught. `now`: the time by which a provider's cache has gone cold or
     not; None: the time of the newest entry.
     """
 
@@ -70,6 +80,8 @@ class Snapshot:
     log: Callable[[], Sequence[Item]] = lambda: ()
     goals: Callable[[], Sequence[Goal]] = lambda: ()
     memory: KeptMemory | None = None
+    disk: Reading | None = None
+    learned: Callable[[], Sequence[Learned]] = lambda: ()
     now: datetime | None = None
     agent: str = ""
     cwd: str | None = None
@@ -171,7 +183,30 @@ class GoalsAsk:
     most: int
 
 
-type Ask = SummaryAsk | FilesAsk | SkillsAsk | PlanAsk | GoalsAsk
+@dataclass(frozen=True, slots=True)
+class LayersAsk:
+    """Give back the memory files that hold where the work goes on: a person's own, the project's, and those of the folders of `paths`, which are
+    the files that are brought back (`compaction.answers.beside` fills them in). Of each at most `each` tokens, `total` in all. `kept`: as in
+    `SkillsAsk`. `down`: folders below the session's own that are looked into besides.
+    """
+
+    key: str
+    each: int
+    total: int
+    kept: Ranges = field(default_factory=Ranges)
+    paths: tuple[str, ...] = ()
+    down: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedAsk:
+    """Give back the index of the project's memory, in at most `most` tokens."""
+
+    key: str
+    most: int
+
+
+type Ask = SummaryAsk | FilesAsk | SkillsAsk | PlanAsk | GoalsAsk | LayersAsk | LearnedAsk
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +259,7 @@ class FileState:
     seqs: tuple[int, ...]  # the entries it was reconstructed from
     cut: int = 0
     known_lines: tuple[tuple[int, int], ...] = ()
+    disk: DiskNote | None = None  # it comes from the disk, where it is newer
 
 
 @dataclass(frozen=True, slots=True)

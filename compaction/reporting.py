@@ -62,11 +62,13 @@ def changes_of(report: Mapping[str, Any], base: str, becomes: str, *, lands: boo
         "skills": _("skills re-injected"),
         "plan": _("plan re-injected"),
         "goals": _("open goals re-injected"),
+        "memory files": _("memory files re-injected"),
+        "project memory": _("project memory re-injected"),
         "other": _("other insertions"),
     }
     rows = [Row(base, tokens["before"])]
     for change in report["changes"]:
-        count = None if change["what"] in ("summary", "memory", "plan", "goals") else change["n"]
+        count = None if change["what"] in ("summary", "memory", "plan", "goals", "project memory") else change["n"]
         rows.append(Row(words.get(change["what"], change["what"]), change["tokens"], count, delta=True))
     if not report["changes"]:
         rows.append(Row(_("nothing changes"), None))
@@ -158,6 +160,8 @@ def files_of(session: Session, report: Mapping[str, Any], without: Sequence[str]
             note = _("cut, {n} in all").format(n=number(one["tokens"] + one["cut"]))
         elif one["known_lines"]:
             note = _("in part, as far as it was read")
+        if one.get("disk"):
+            note = "; ".join(filter(None, [_disk_words(one["disk"]), note]))
         rows.append(
             File(
                 one["path"],
@@ -177,7 +181,13 @@ def files_of(session: Session, report: Mapping[str, Any], without: Sequence[str]
     return Files(rows, each, limit, total, rule, words, left)
 
 
-_GIVEN = {"skill": gettext_lazy("Skill"), "plan": gettext_lazy("Plan"), "goals": gettext_lazy("Open goals")}
+_GIVEN = {
+    "skill": gettext_lazy("Skill"),
+    "plan": gettext_lazy("Plan"),
+    "goals": gettext_lazy("Open goals"),
+    "layer": gettext_lazy("Memory file"),
+    "learned": gettext_lazy("Project memory"),
+}
 
 
 def given_of(report: Mapping[str, Any], session: Session) -> list[Given]:
@@ -185,12 +195,20 @@ def given_of(report: Mapping[str, Any], session: Session) -> list[Given]:
     return [
         Given(
             str(_GIVEN.get(one["kind"], one["kind"])),
-            "" if one["kind"] == "goals" else _inside(one["label"], session),
+            "" if one["kind"] in ("goals", "learned") else _inside(one["label"], session),
             one["tokens"],
             _("cut, {n} in all").format(n=number(one["tokens"] + one["cut"])) if one["cut"] else "",
         )
         for one in report.get("given", ())
     ]
+
+
+def _disk_words(disk: Mapping[str, Any]) -> str:
+    if disk["added"] is None:
+        return _("from the disk, where it is newer")
+    return _("from the disk, newer by +{added} −{removed} lines").format(
+        added=number(disk["added"]), removed=number(disk["removed"])
+    )
 
 
 def _inside(path: str, session: Session) -> str:

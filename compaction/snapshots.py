@@ -7,13 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from compaction import remembered
+from compaction import project_memory, remembered
 from compaction.budget import budget_for, meter_for
-from compaction.plan import Budget, Snapshot
+from compaction.disk import Disk, allowed
+from compaction.plan import Budget, Learned, Snapshot
 from sessions import models
 from sessions.contexts import Item
 from sessions.entries import GoalStatus
@@ -87,6 +90,10 @@ def snapshot_of(
     def goals() -> Sequence[Goal]:
         return tuple(goal_of(row) for row in session.goals.order_by("position"))
 
+    @cache
+    def learned() -> Sequence[Learned]:
+        return tuple(project_memory.accepted(session))
+
     return Snapshot(
         items=tuple(replace(item, pinned=True) if item.seq in pins else item for item in items),
         tokens=tuple(meter.of(item.sizes) for item in items),
@@ -97,10 +104,18 @@ def snapshot_of(
         log=log,
         goals=goals,
         memory=remembered.kept(session, until=base.last_seq, by_then=remembered_by),
+        disk=disk_of(session),
+        learned=learned,
         agent=session.agent,
         cwd=session.cwd,
         now=timezone.now(),
     )
+
+
+def disk_of(session: Session) -> Disk | None:
+    """What may be read of this machine's disk for a session: nothing, unless the operator named folders."""
+    roots = allowed(settings.FILE_ROOTS)
+    return Disk(roots, session.cwd, str(Path.home())) if roots else None
 
 
 def goal_of(row: models.Goal) -> Goal:

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connections, transaction
 from kombu.exceptions import OperationalError as BrokerError
 
-from compaction import holding, progress, rules, runs, session_memory
+from compaction import holding, progress, project_memory, rules, runs, session_memory
 from compaction.holding import Wishes
 from compaction.models import Run
 from compaction.plan import NotWritten
@@ -97,7 +97,9 @@ def remember(session_id: str, reason: str = "") -> None:
     second finds nothing to take in.
     """
     if not reason:
-        session_memory.look(UUID(session_id))
+        brought = session_memory.look(UUID(session_id))
+        if brought is not None and brought.new:
+            learn.delay(session_id)
         return
     session = Session.objects.select_related("head", "native_head").filter(pk=session_id).first()
     if session is not None:
@@ -105,6 +107,14 @@ def remember(session_id: str, reason: str = "") -> None:
             session_memory.bring_up_to_date(session, reason=reason)
         except (NotWritten, Refused) as failure:
             logger.warning("the memory of session %s was not brought up to date: %s", session_id, failure)
+
+
+@shared_task(name="compaction.learn")  # type: ignore[untyped-decorator]  # as above
+def learn(session_id: str) -> None:
+    """Propose what a session taught for its project's memory. May be delivered twice: the second proposes nothing new."""
+    session = Session.objects.filter(pk=session_id).first()
+    if session is not None:
+        project_memory.propose_from(session)
 
 
 def ask_to_remember(session_id: UUID, reason: str) -> None:

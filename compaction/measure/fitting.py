@@ -26,6 +26,8 @@ from compaction.plan import (
     Count,
     FilesAsk,
     GoalsAsk,
+    LayersAsk,
+    LearnedAsk,
     Plan,
     PlanAsk,
     SkillsAsk,
@@ -105,9 +107,9 @@ def _own(ask: Ask) -> int:
     match ask:
         case SummaryAsk():
             return ask.max_tokens
-        case FilesAsk() | SkillsAsk():
+        case FilesAsk() | SkillsAsk() | LayersAsk():
             return ask.total
-        case PlanAsk() | GoalsAsk():
+        case PlanAsk() | GoalsAsk() | LearnedAsk():
             return ask.most
 
 

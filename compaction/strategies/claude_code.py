@@ -82,6 +82,18 @@ class ClaudeCode:
         ),
         Param("plan", "Of the plan, at most", "tokens", 5_000, 0, source="this product's own; Claude Code sets no cap"),
         Param("goals", "Of open goals, at most", "tokens", 1_000, 0, source="this product's own"),
+        Param(
+            "layer_each",
+            "Of each memory file, at most",
+            "tokens",
+            4_000,
+            0,
+            source="this product's own; Claude Code sets no cap",
+        ),
+        Param(
+            "layer_total", "Of all memory files, at most", "tokens", 12_000, 0, source="this product's own; as above"
+        ),
+        Param("learned", "Of the project memory, at most", "tokens", 2_000, 0, source="this product's own"),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
         "claude-2.1": {},
@@ -113,6 +125,9 @@ class ClaudeCode:
             skill_total=params["skill_total"],
             plan=params["plan"],
             goals=params["goals"],
+            layer_each=params["layer_each"],
+            layer_total=params["layer_total"],
+            learned=params["learned"],
         )
         if params["memory"]:
             kept = Kept(

@@ -29,6 +29,8 @@ from compaction.plan import (
     Budget,
     FilesAsk,
     GoalsAsk,
+    LayersAsk,
+    LearnedAsk,
     Plan,
     PlanAsk,
     SkillsAsk,
@@ -44,7 +46,15 @@ from sessions.ranges import Ranges
 from sessions.windows import Rule, window
 from sessions.windows.base import Limits
 
-SUMMARY, FILES, SKILLS, PLAN, GOALS = "summary", "files", "skills", "plan", "goals"
+SUMMARY, FILES, SKILLS, PLAN, GOALS, LAYERS, LEARNED = (
+    "summary",
+    "files",
+    "skills",
+    "plan",
+    "goals",
+    "layers",
+    "learned",
+)
 ALWAYS, DUE, NEVER = "always", "at the threshold", "never"
 
 LEAST_SUMMARY = 250
@@ -125,6 +135,9 @@ class Again:
     skill_total: int = 0
     plan: int = 0
     goals: int = 0
+    layer_each: int = 0
+    layer_total: int = 0
+    learned: int = 0
 
     @property
     def kinds(self) -> set[InsertKind]:
@@ -134,13 +147,18 @@ class Again:
             InsertKind.SKILL: self.skill_total,
             InsertKind.PLAN: self.plan,
             InsertKind.GOALS: self.goals,
+            InsertKind.LAYER: self.layer_total,
+            InsertKind.LEARNED: self.learned,
         }
         return {kind for kind, any_ in wanted.items() if any_}
 
     def within(self, room: int) -> Again:
         """The same in no more than `room` tokens: where that is too little, each kind takes the same share less."""
-        wanted = (self.file_total if self.files else 0, self.skill_total, self.plan, self.goals)
-        files, skills, plan, goals = (min(one, one * room // max(1, sum(wanted))) for one in wanted)
+        wanted = (
+            *(self.file_total if self.files else 0, self.skill_total, self.plan, self.goals),
+            *(self.layer_total, self.learned),
+        )
+        files, skills, plan, goals, layers, learned = (min(one, one * room // max(1, sum(wanted))) for one in wanted)
         return replace(
             self,
             file_each=min(self.file_each, files),
@@ -149,6 +167,9 @@ class Again:
             skill_total=skills,
             plan=plan,
             goals=goals,
+            layer_each=min(self.layer_each, layers),
+            layer_total=layers,
+            learned=learned,
         )
 
     def asks(self, kept: Ranges) -> list[Ask]:
@@ -161,6 +182,10 @@ class Again:
             out.append(PlanAsk(PLAN, self.plan, kept))
         if self.goals >= LEAST_GOALS:
             out.append(GoalsAsk(GOALS, self.goals))
+        if self.layer_total >= LEAST:
+            out.append(LayersAsk(LAYERS, self.layer_each, self.layer_total, kept))
+        if self.learned >= LEAST:
+            out.append(LearnedAsk(LEARNED, self.learned))
         return out
 
 
