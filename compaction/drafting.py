@@ -56,11 +56,11 @@ def put_in(page: Page, run: Run) -> None:
     """Say on the page of a preview that its summary is the draft of `run`, and what that took instead of what it would take."""
     draft = draft_of(run, held=True)
     page.draft = draft
-    calls, *tokens, money = draft.account.parts or [""]
-    page.price = money
-    if page.cost and tokens:
+    calls, tokens, money = (*draft.account.parts, "", "", "")[:3]
+    page.price = money or _("price not known")
+    if page.cost and calls:
         words = _("Written by {model}, {calls}").format(model=draft.model, calls=calls)
-        page.cost[:1] = [Cost(words, *tokens), Cost(_("What that cost"), money)]
+        page.cost[:1] = [Cost(words, tokens), Cost(_("What that cost"), page.price)]
 
 
 def not_written(run: Run) -> Refusal:
