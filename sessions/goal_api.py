@@ -13,10 +13,12 @@ from ninja.responses import Status
 from sessions import goalmarks, reviewing
 from sessions.abandoned import MOST, PAGE, BadCursor, Wanted
 from sessions.api import _operators_only, _session, _workspace
+from sessions.carrying import Over, carried_over, carried_row, compacts
 from sessions.goal_answers import abandoned_of, abandonment_row, marked_row, tree_of
 from sessions.goal_schemas import (
     AbandonedOut,
     AbandonmentOut,
+    CarriedOut,
     CauseIn,
     ExploreIn,
     GoalIn,
@@ -27,11 +29,14 @@ from sessions.goal_schemas import (
     ReviewOut,
     SummaryIn,
     TreeOut,
+    TriedOut,
 )
 from sessions.goalmarks import Marked
 from sessions.http import sees_words
 from sessions.models import Session
 from sessions.models_goals import Abandonment, GoalMark
+from sessions.takeup import tried_row
+from sessions.tried import tried
 
 router = Router(tags=["goals"])
 
@@ -112,6 +117,19 @@ def reopen_goal(request: HttpRequest, session: str, path: str) -> Any:
     )
 
 
+@router.get(
+    "/sessions/{session}/versions/{n}/goals",
+    response=CarriedOut,
+    summary="Which open goals a compaction carried over, reworded or lost",
+)
+def get_carried(request: HttpRequest, session: str, n: int) -> Any:
+    found = _session(request, session)
+    version = found.versions.filter(n=n).first()
+    if version is None:
+        raise Http404("This session has no such version.")
+    return carried_row(carried_over(found, version) if compacts(version) else Over(version, ()))
+
+
 @router.get("/abandoned", response=AbandonedOut, summary="Goals that were given up, over all sessions")
 def list_abandoned(
     request: HttpRequest,
@@ -125,9 +143,7 @@ def list_abandoned(
     """
     wanted = Wanted.of(dict(request.GET.lists()))
     try:
-        return abandoned_of(
-            _workspace(request), wanted, after=after, count=n, whole=whole, words=sees_words(request)
-        )
+        return abandoned_of(_workspace(request), wanted, after=after, count=n, whole=whole, words=sees_words(request))
     except BadCursor as error:
         raise HttpError(422, str(error)) from error
 
@@ -143,7 +159,18 @@ def review_abandoned(request: HttpRequest, said: ReviewIn) -> Any:
     return {"items": [abandonment_row(row) for row in rows]}
 
 
-@router.get("/abandoned/{number}/reviews", response=list[ReviewOut], summary="What was said of a goal that was given up")
+@router.get("/abandoned/{number}", response=TriedOut, summary="What was tried for a goal that was given up")
+def get_tried(request: HttpRequest, number: int) -> Any:
+    rows = Abandonment.objects.select_related("session", "owner", "assignee")
+    row = rows.filter(workspace=_workspace(request), pk=number).first()
+    if row is None:
+        raise Http404
+    return tried_row(tried(row))
+
+
+@router.get(
+    "/abandoned/{number}/reviews", response=list[ReviewOut], summary="What was said of a goal that was given up"
+)
 def list_reviews(request: HttpRequest, number: int) -> Any:
     row = Abandonment.objects.filter(workspace=_workspace(request), pk=number).first()
     if row is None:

@@ -90,6 +90,54 @@ class AbandonedOut(Schema):
     weeks: list[WeekOut] | None = None
 
 
+class AttemptOut(Schema):
+    first_seq: int
+    last_seq: int
+    entries: int
+    steps: int
+    tokens: int
+    said: str
+    ended: str
+    failed: bool
+
+
+class FailureOut(Schema):
+    seq: int
+    tool: str | None
+    line: str
+
+
+class TriedOut(AbandonmentOut):
+    attempt: list[AttemptOut]
+    failures: list[FailureOut]
+    folded_entries: int = Field(description="sent no longer")
+    folded_tokens: int
+    elsewhere: list[int] = Field(description="ids of the same goal given up in other sessions")
+    together_by: str
+    take_up: str = Field(
+        description="the goal of a new session that takes it up again: `compact --strategy handoff --set goal=…`"
+    )
+
+
+class CarriedGoal(Schema):
+    path: str
+    text: str
+    fate: str = Field(description="carried, reworded, lost")
+    seq: int | None = Field(description="the entry that has it behind the compaction")
+    inserted: bool = Field(description="it stands in what the compaction put in")
+    stated_again: int | None
+
+
+class CarriedOut(Schema):
+    version: int
+    kind: str
+    at_seq: int
+    carried: int
+    reworded: int
+    lost: int
+    goals: list[CarriedGoal]
+
+
 class BranchOut(Schema):
     text: str
     status: str

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions import goalmarks, panels, reviewing
+from sessions.carrying import carried_over, compacts
 from sessions.explorations import explorations_of
 from sessions.goalcosts import took
 from sessions.goalmarks import Marked
@@ -110,6 +111,18 @@ def goal(request: HttpRequest, name: str, path: str) -> HttpResponse:
     return page_or_partial(cast("Request", request), "sessions/goal.html", "goal", context)
 
 
+@require_GET
+def carried(request: HttpRequest, name: str, n: int) -> HttpResponse:
+    """What became of the open goals in one compaction; of another version: nothing is said."""
+    session = session_of(request, name)
+    version = session.versions.filter(n=n).first()
+    if version is None:
+        raise Http404
+    over = carried_over(session, version) if compacts(version) else None
+    context = {"session": session, "version": version, "over": over}
+    return page_or_partial(cast("Request", request), "sessions/carried.html", "carried", context)
+
+
 @require_POST
 @operators_only
 def cause(request: HttpRequest, name: str, path: str) -> HttpResponse:
@@ -131,4 +144,6 @@ def _fold(session: Session, path: str) -> str:
     from sessions.templatetags.palimpsest import href  # noqa: PLC0415 -- the page's own way to a room that may not be there
 
     address = href("compaction:compact", session.pk)
-    return f"{address}?{urlencode({'strategy': 'goal-tree', 'set.goals': path, 'set.full': 'nothing'})}" if address else ""
+    return (
+        f"{address}?{urlencode({'strategy': 'goal-tree', 'set.goals': path, 'set.full': 'nothing'})}" if address else ""
+    )

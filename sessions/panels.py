@@ -6,6 +6,7 @@ from typing import Any
 
 from sessions import charts as figures
 from sessions import queries
+from sessions.carrying import left_open_before
 from sessions.costs import cost_of_step
 from sessions.entryline import line_of
 from sessions.gauge import gauge
@@ -83,6 +84,7 @@ def goals(session: Session, *, after: str | None = None, before: str | None = No
         "goals_later": found.later,
         "goals_rev": revision_of(session),
         "goals_whole": after is None and before is None,
+        "goals_before": left_open_before(session) if after is None and before is None else [],
     }
 
 

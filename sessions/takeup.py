@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from sessions.goal_answers import Row, abandonment_row
 from sessions.reasons import short
 from sessions.tried import Tried
 
@@ -42,3 +43,29 @@ def words_of(tried: Tried) -> str:
 def _ended(text: str) -> str:
     text = text.strip()
     return text if text.endswith((".", "!", "?", "…", "。")) else f"{text}."
+
+
+def tried_row(tried: Tried) -> Row:
+    """A goal that was given up, laid open, for programs."""
+    return {
+        **abandonment_row(tried.row),
+        "attempt": [
+            {
+                "first_seq": one.first,
+                "last_seq": one.last,
+                "entries": one.entries,
+                "steps": one.steps,
+                "tokens": one.tokens,
+                "said": one.said,
+                "ended": one.ended,
+                "failed": one.failed,
+            }
+            for one in tried.attempts
+        ],
+        "failures": [{"seq": one.seq, "tool": one.tool, "line": one.line} for one in tried.errors],
+        "folded_entries": sum(one.entries for one in tried.ghosts),
+        "folded_tokens": sum(one.tokens for one in tried.ghosts),
+        "elsewhere": [one.pk for one in tried.elsewhere],
+        "together_by": tried.together_by,
+        "take_up": words_of(tried),
+    }

@@ -69,7 +69,8 @@ def plan_payload(tool: str | None, arguments: Any) -> Any:
     if tool not in PLAN_TOOLS or not isinstance(arguments, dict):
         return None
     if tool == "TodoWrite":
-        return _todo_rows(arguments.get("todos"))
+        todos = arguments.get("todos")
+        return _todo_rows(todos) or ([] if todos == [] else [["", ""]])  # a list that cannot be read says nothing; an empty one does
     keep = ("subject",) if tool == "TaskCreate" else ("taskId", "status", "subject")
     return {key: words(arguments[key])[:1000] for key in keep if isinstance(arguments.get(key), str | int)}
 
@@ -79,7 +80,7 @@ def plan_change(tool: str, payload: Any, result: Any, text: str, tasks: dict[str
     result = result if isinstance(result, Mapping) else {}
     if tool == "TodoWrite":
         rows = _todo_rows(result.get("newTodos")) or payload
-        return todos_change(rows)
+        return todos_change(rows) if rows else GoalChange((), whole=True)
     if not isinstance(payload, Mapping):
         return None
     if tool == "TaskCreate":
