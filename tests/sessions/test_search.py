@@ -342,3 +342,24 @@ def test_reindex_does_it_anew(workspace, ledger, capsys):
     call_command("reindex", "--fresh", "--json")
     assert SearchStretch.objects.get().pk != before
     assert seqs(workspace, "mmap") == [0, 2, 4]
+
+
+def test_a_workers_message_looks_through_what_waits_and_leaves_it_to_whoever_is_at_it(workspace):
+    from django.db import connections
+
+    from sessions import tasks
+
+    a_session(workspace, ROWS)
+    other = connections["default"].copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [tasks._ALONE])
+        tasks.index()
+        assert waiting(workspace.pk)
+    finally:
+        # Closing alone would give the connection, lock and all, to the pool.
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock_all()")
+        other.close()
+    tasks.index()
+    assert not waiting(workspace.pk)
