@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db import connection
@@ -23,14 +24,26 @@ CHOICES = 40  # projects offered by the filter
 
 WHEN: dict[str, timedelta] = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=30)}
 
+GOALS: dict[str, tuple[str, ...]] = {
+    "open": ("pending", "in_progress"),
+    "abandoned": ("abandoned", "dropped"),
+    "none": (),
+}
+"""What the filter on goals asks for: a goal of the plan in one of these states; of "none", that there is no plan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The filters of the list; "" is no filter. `ghosts`: with or without. `subs`: sub-agents too. `cursor`: where the page goes on."""
+    """The filters of the list; "" is no filter. `owner`: a name, "-" nobody's. `goals`: some open, some given up, or no plan.
+
+    `ghosts`: with or without. `subs`: sub-agents too. `cursor`: where the page goes on.
+    """
 
     text: str = ""
     agent: str = ""
     project: str = ""
+    owner: str = ""
+    goals: str = ""
     when: str = ""
     ghosts: str = ""
     subs: bool = False
@@ -41,10 +54,13 @@ class Wanted:
         """Read from a query string; what makes no sense is no filter."""
         when = query.get("when", "")
         ghosts = query.get("ghosts", "")
+        goals = query.get("goals", "")
         return cls(
             text=(clean(query.get("q")) or "").strip()[:200],
             agent=(clean(query.get("agent")) or "")[:40],
             project=(clean(query.get("project")) or "")[:200],
+            owner=(clean(query.get("owner")) or "")[:150],
+            goals=goals if goals in GOALS else "",
             when=when if when in WHEN else "",
             ghosts=ghosts if ghosts in ("with", "without") else "",
             subs=query.get("subs", "") == "1",
@@ -53,7 +69,22 @@ class Wanted:
 
     @property
     def narrowed(self) -> bool:
-        return bool(self.text or self.agent or self.project or self.when or self.ghosts)
+        return bool(self.text or self.agent or self.project or self.owner or self.goals or self.when or self.ghosts)
+
+    @property
+    def query(self) -> str:
+        """The filters as part of an address; "" where there is none."""
+        given = {
+            "q": self.text,
+            "agent": self.agent,
+            "project": self.project,
+            "owner": self.owner,
+            "goals": self.goals,
+            "when": self.when,
+            "ghosts": self.ghosts,
+            "subs": "1" if self.subs else "",
+        }
+        return urlencode({name: value for name, value in given.items() if value})
 
 
 def _cursor(text: str) -> tuple[datetime | None, UUID] | None:
@@ -101,6 +132,14 @@ def sessions_of(workspace: Any, wanted: Wanted) -> QuerySet[Session]:
         found = found.filter(agent=wanted.agent)
     if wanted.project:
         found = found.filter(project=wanted.project)
+    if wanted.owner:
+        found = found.filter(owner=None) if wanted.owner == "-" else found.filter(owner__username=wanted.owner)
+    if wanted.goals:
+        planned = Goal.objects.filter(session=OuterRef("pk"), inferred=False)
+        if wanted.goals == "none":
+            found = found.filter(~Exists(planned))
+        else:
+            found = found.filter(Exists(planned.annotate(stands=in_force()).filter(stands__in=GOALS[wanted.goals])))
     if wanted.when:
         found = found.filter(last_at__gte=timezone.now() - WHEN[wanted.when])
     if wanted.ghosts:
@@ -187,6 +226,12 @@ def _points(rows: Mapping[Any, Listed]) -> None:
         for session, seq, tokens in cursor:
             rows[session].points.append(tokens)
             rows[session].seqs.append(seq)
+
+
+def owners(workspace: Any) -> list[str]:
+    """Names of those whose sessions there are."""
+    own = Session.objects.filter(workspace_id=workspace.pk, superseded_by=None, owner__isnull=False)
+    return list(own.order_by("owner__username").values_list("owner__username", flat=True).distinct()[:200])
 
 
 def choices(workspace: Any) -> tuple[list[str], list[str]]:

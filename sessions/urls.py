@@ -7,6 +7,7 @@ from sessions import (
     chartviews,
     goalviews,
     insight,
+    listverbs,
     liveviews,
     recordviews,
     urls_resume,
@@ -21,6 +22,7 @@ app_name = "sessions"
 
 urlpatterns = [
     path("", views.session_list, name="list"),
+    path("owner", listverbs.owner, name="owner"),
     path("events", liveviews.list_events, name="events"),
     path("take-in", wayin.take_in, name="take_in"),
     path("intake", wayin.log, name="intake"),

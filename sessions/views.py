@@ -13,6 +13,7 @@ from sessions import listing, marks, openings, pages, panels, queries, render
 from sessions.costs import costs_of
 from sessions.http import Request, may_operate, number, page_or_partial, session_of
 from sessions.limits import overrides_of
+from sessions.owning import people_of
 from sessions.sourcebytes import record, stored
 from sessions.watched import watch_of
 
@@ -42,6 +43,8 @@ def session_list(request: HttpRequest) -> HttpResponse:
         "total": listing.sessions_of(asked.workspace, everything).count(),
         "agents": [(agent, pages.agent_label(agent)) for agent in agents],
         "projects": projects,
+        "owners": listing.owners(asked.workspace),
+        "people": people_of(asked.workspace) if may_operate(asked) else [],
         "hidden_subs": 0 if wanted.subs else listing.sessions_of(asked.workspace, replace(wanted, subs=True)).count(),
     }
     partial = "more" if wanted.cursor is not None and request.headers.get("HX-Target") != "results" else "results"

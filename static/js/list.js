@@ -24,7 +24,7 @@
 
   document.addEventListener("click", function (event) {
     const row = event.target.closest("tr[data-row]");
-    if (row && !event.target.closest("a, button, input") && !getSelection().toString()) row.querySelector(".title a").click();
+    if (row && !event.target.closest("a, button, input, label") && !getSelection().toString()) row.querySelector(".title a").click();
   });
   document.addEventListener("focusin", function (event) {
     const row = event.target.closest("tr[data-row]");

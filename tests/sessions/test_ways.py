@@ -255,5 +255,5 @@ def test_a_file_that_a_long_call_names_late_is_found(workspace: Workspace, quill
             make.result("c2", "Done"),
         ],
     )
-    assert narrowed(quill, found, "file=src/late.py") == [1]
-    assert narrowed(quill, found, "file=src/other.py") == [3]
+    assert narrowed(quill, found, "file=src/late.py") == [1, 2]
+    assert narrowed(quill, found, "file=src/other.py") == [3, 4]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sessions.bench import appending, ingesting, paging, previewing, searching
+from sessions.bench import appending, browsing, ingesting, paging, previewing, searching
 from sessions.management.base import SessionsCommand
 
 
@@ -31,6 +31,9 @@ class Command(SessionsCommand):
         pages.add_argument("--sessions", type=_count, default=5_000, metavar="N", help="of the audit (default: 5,000)")
         pages.add_argument("--goals", type=_count, default=50_000, metavar="N", help="given up in them (default: 50,000)")
         pages.add_argument("--runs", type=_count, default=15, metavar="N")
+        browser = which.add_parser("browser", help="until a long session's first entries stand in a browser")
+        browser.add_argument("--entries", type=_count, default=15_000, metavar="N")
+        browser.add_argument("--runs", type=_count, default=7, metavar="N")
         compaction = which.add_parser("compaction", help="time of a preview by the length of the context")
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
         compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
@@ -38,7 +41,7 @@ class Command(SessionsCommand):
         search = which.add_parser("search", help="time of typical searches over many entries, and what their index costs")
         search.add_argument("--entries", type=_count, default=1_000_000, metavar="N", help="default: 1,000,000")
         search.add_argument("--runs", type=_count, default=5, metavar="N")
-        for one in (ingest, append, pages, compaction, search, *self.more(which)):
+        for one in (ingest, append, pages, browser, compaction, search, *self.more(which)):
             one.add_argument(
                 "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON"
             )
@@ -58,6 +61,8 @@ class Command(SessionsCommand):
                 found = paging.bench(**{name: options[name] for name in sizes})
             case "search":
                 found = searching.bench(entries=options["entries"], runs=options["runs"])
+            case "browser":
+                found = browsing.bench(entries=options["entries"], runs=options["runs"])
             case _:
                 found = previewing.bench(entries=options["entries"], strategy=options["strategy"], runs=options["runs"])
         return {"bench": options["which"], **found}
@@ -101,6 +106,17 @@ class Command(SessionsCommand):
                     )
             case "search":
                 self._tell_search(value)
+            case "browser":
+                for row in value["browser"]:
+                    paint, transcript = (
+                        "–" if row[name] is None else f"{row[name] * 1000:.0f} ms"
+                        for name in ("paint_seconds", "transcript_seconds")
+                    )
+                    self.stdout.write(
+                        f"{value['entries']:,} entries, {row['page']:<13} answered after {row['answer_seconds'] * 1000:.0f} ms, first paint "
+                        f"{paint}, first entries {transcript}; {row['bytes']:,} bytes, {row['elements']:,} elements"
+                    )
+                self.stdout.write(f"(load of the machine before: {value['load']} on {value['cpus']} processors)")
             case _:
                 for row in value["sizes"]:
                     self.stdout.write(

@@ -1,0 +1,86 @@
+"""The list narrowed by owner and goals, and what is done with several of its sessions at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from sessions.models import Event, Goal, Session
+from tests import factories as make
+from tests.sessions.test_views import HTMX, member
+from webapp.models import Role, User, Workspace
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace.objects.create(name="Scriptorium", slug="scriptorium")
+
+
+@pytest.fixture
+def quill(workspace: Workspace) -> Client:
+    return member(workspace, "quill", Role.OPERATOR)
+
+
+@pytest.fixture
+def three(workspace: Workspace) -> list[Session]:
+    return [make.a_session(workspace, make.conversation(4 + n), native_id=f"native-{n}") for n in range(3)]
+
+
+def listed(client: Client, query: str) -> set[str]:
+    text = client.get(f"/?{query}", headers=HTMX).content.decode()
+    return set(re.findall(r'data-row="([^"]+)"', text))
+
+
+def named(*sessions: Session) -> set[str]:
+    return {str(session.pk) for session in sessions}
+
+
+def test_selected_sessions_change_hands_and_the_filter_finds_them(
+    workspace: Workspace, quill: Client, three: list[Session]
+) -> None:
+    gall = member(workspace, "gall", Role.VIEWER)
+    first, second, third = three
+    answer = quill.post(
+        reverse("sessions:owner"),
+        {"session": [str(first.pk), str(second.pk)], "to": "gall", "query": "agent=claude-code&x=1"},
+    )
+    assert answer.headers["Location"] == "/?agent=claude-code"
+    assert listed(quill, "owner=gall") == named(first, second)
+    assert listed(quill, "owner=-") == named(third)
+    assert Event.objects.filter(what="given").count() == 2
+    quill.post(reverse("sessions:owner"), {"session": [str(first.pk)], "to": ""})
+    assert listed(quill, "owner=gall") == named(second)
+    assert gall.post(reverse("sessions:owner"), {"session": [str(first.pk)], "to": "gall"}).status_code == 403
+
+
+def test_nothing_changes_hands_where_one_of_them_may_not(quill: Client, three: list[Session]) -> None:
+    elsewhere = make.a_session(Workspace.objects.create(name="Elsewhere", slug="elsewhere"), make.conversation(4))
+    User.objects.create_user("stranger")
+    for sessions, to in (
+        ([three[0], elsewhere], "quill"),
+        ([three[0]], "stranger"),
+        ([], "quill"),
+    ):
+        quill.post(reverse("sessions:owner"), {"session": [str(one.pk) for one in sessions], "to": to})
+        assert not Session.objects.filter(owner__isnull=False).exists()
+    assert not Event.objects.filter(what="given").exists()
+
+
+def test_the_list_by_what_became_of_its_goals(quill: Client, three: list[Session]) -> None:
+    first, second, third = three
+    for session, status in ((first, "in_progress"), (second, "abandoned")):
+        Goal.objects.create(
+            session=session, path="1", position="1", text="It", status=status, first_seq=0, last_seq=1
+        )
+    Goal.objects.create(
+        session=third, path="1", position="1", text="It", status="in_progress", first_seq=0, last_seq=1, inferred=True
+    )
+    assert listed(quill, "goals=open") == named(first)
+    assert listed(quill, "goals=abandoned") == named(second)
+    assert listed(quill, "goals=none") == named(third)
+    assert listed(quill, "goals=nonsense") == named(*three)
