@@ -189,4 +189,8 @@ WORDS = (
     gettext_noop("summary of nine sections"),
     gettext_noop("smaller than before"),
     gettext_noop("this product's own"),
+    gettext_noop("Of all memory files, at most"),
+    gettext_noop("Only these goals, by path"),
+    gettext_noop("Of the project memory, at most"),
+    gettext_noop("Of each memory file, at most"),
 )

@@ -131,7 +131,7 @@ def test_a_session_grows_on_the_open_page_and_nothing_moves_under_the_reader(
     was = page.evaluate(TOP)
     session.goes_on(12, "Second")
     page.locator("#live a", has_text="12 new").wait_for()
-    page.locator("#e71").wait_for(state="attached")
+    page.locator("#e60").wait_for(state="attached")
     page.wait_for_function("() => document.querySelector('#chart-counts').textContent.includes('71')")
     page.wait_for_function("() => document.querySelector('#chart [data-plot]').getAttribute('aria-valuemax') === '71'")
     assert abs(page.evaluate(TOP) - was) < 1
