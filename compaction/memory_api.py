@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
 
-from compaction import remembered, session_memory, tasks
+from compaction import project_memory, remembered, session_memory, tasks
 from compaction.memory_answers import difference_json, memory_json
 from sessions.http import session_of
 
@@ -83,3 +83,51 @@ def operators_only(request: HttpRequest) -> None:
     allowed = ("operator", "admin")
     if member is None or member.role not in allowed or getattr(request, "scope_role", "admin") not in allowed:
         raise PermissionDenied
+
+
+class NoteIn(Schema):
+    kind: str
+    text: str
+    project: str = ""
+
+
+class DecisionIn(Schema):
+    """`what`: accept, reject or reopen; `wording`: with accept, in these words."""
+
+    what: str
+    wording: str | None = None
+
+
+@router.get("/project-memory", response=list[dict[str, Any]], summary="What sessions taught, those to be decided first")
+def list_notes(request: HttpRequest, project: str | None = None, state: str | None = None) -> list[dict[str, Any]]:
+    rows = project_memory.notes_in(_workspace(request), project=project, state=state)[: project_memory.MOST]
+    return [project_memory.note_json(row) for row in rows]
+
+
+@router.post("/project-memory", response=dict[str, Any], summary="Add a note of one's own, accepted with that")
+def add_note(request: HttpRequest, wanted: NoteIn) -> dict[str, Any]:
+    operators_only(request)
+    return project_memory.note_json(project_memory.add(_workspace(request), **wanted.dict(), by=request.user))
+
+
+@router.post("/project-memory/{note_id}", response=dict[str, Any], summary="Accept, word anew, reject or reopen a note")
+def decide_note(request: HttpRequest, note_id: int, wanted: DecisionIn) -> dict[str, Any]:
+    operators_only(request)
+    row = project_memory.decide(_workspace(request), note_id, wanted.what, wording=wanted.wording, by=request.user)
+    return project_memory.note_json(row)
+
+
+@router.post(
+    "/sessions/{session}/learn", response=list[dict[str, Any]], summary="Propose what a session taught; the new notes"
+)
+def learn_from(request: HttpRequest, session: str) -> list[dict[str, Any]]:
+    found = session_of(request, session)
+    operators_only(request)
+    return [project_memory.note_json(row) for row in project_memory.propose_from(found)]
+
+
+def _workspace(request: HttpRequest) -> Any:
+    workspace = getattr(request, "workspace", None)
+    if workspace is None:
+        raise Http404
+    return workspace

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from compaction import compare_views, edit_views, memory_views, rollback_views, standing_views, touched_views, views
+from compaction import compare_views, edit_views, learned_views, memory_views, rollback_views, standing_views, touched_views, views
 
 app_name = "compaction"
 
@@ -18,6 +18,7 @@ urlpatterns = [
     path("s/<str:name>/files/one", touched_views.one_file, name="touched_file"),
     path("s/<str:name>/rollback", rollback_views.rollback_page, name="rollback"),
     path("s/<str:name>/session-memory", memory_views.session_memory_page, name="session_memory"),
+    path("memory", learned_views.project_memory_page, name="project_memory"),
     path("compare", compare_views.compare_any, name="compare_all"),
     path("runs", views.runs_of_all, name="runs"),
     path("runs/standing", standing_views.standing, name="standing"),
