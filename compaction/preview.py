@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from compaction.answers import answer, beside, refilled
+from compaction.answers import along, answer, beside, refilled
 from compaction.checks import Check, checks, failures
 from compaction.masks import calls_of
 from compaction.merge import applied
@@ -27,6 +27,7 @@ from compaction.plan import (
     FilesAsk,
     Given,
     GivenAnswer,
+    LayersAsk,
     NotWritten,
     Outcome,
     Plan,
@@ -46,7 +47,10 @@ from sessions.meters.tokens import sent_texts
 
 LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
 
-AGAIN = (InsertKind.FILE, InsertKind.SKILL, InsertKind.PLAN, InsertKind.GOALS)
+AGAIN = (
+    *(InsertKind.FILE, InsertKind.SKILL, InsertKind.PLAN, InsertKind.GOALS),
+    *(InsertKind.LAYER, InsertKind.LEARNED),
+)
 
 TOLD = 20
 """Summaries of one plan of which is told as they are written, about."""
@@ -169,6 +173,13 @@ class Preview:
                         "cut": f.cut,
                         "seqs": list(f.seqs),
                         "known_lines": [list(span) for span in f.known_lines],
+                        "disk": None
+                        if f.disk is None
+                        else {
+                            "modified_at": f.disk.modified_at.isoformat(),
+                            "added": f.disk.added,
+                            "removed": f.disk.removed,
+                        },
                     }
                     for f in files.files
                 ],
@@ -252,7 +263,8 @@ def preview(
                 nothing = Outcome(snapshot.edits, failure.status, str(failure))
                 return _result(snapshot, budget, params, plan, tuple(answers), nothing, summariser=summariser)
         elif not isinstance(ask, FilesAsk):
-            told("again", "finding skills, plan and goals in the transcript")
+            told("again", "finding skills, plan, goals and memory")
+            ask = along(ask, brought) if isinstance(ask, LayersAsk) else ask  # noqa: PLW2901 -- the same ask, filled in
             answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
         else:
             told("files", "reconstructing files from the transcript")
@@ -415,6 +427,8 @@ _ADDED = {
     InsertKind.SKILL: "skills",
     InsertKind.PLAN: "plan",
     InsertKind.GOALS: "goals",
+    InsertKind.LAYER: "memory files",
+    InsertKind.LEARNED: "project memory",
 }
 """Under which name the table of changes counts a new insertion."""
 
