@@ -38,7 +38,8 @@ from compaction.plan import (
 )
 from compaction.retention import Retention, retention
 from compaction.strategies.base import Strategy
-from compaction.summary.shapes import NINE
+from compaction.summary.extractive import relisted
+from compaction.summary.shapes import CONCLUSION, NINE
 from compaction.summary.survey import Survey, survey
 from compaction.summary.template import parse
 from sessions.contexts import Edit, Insert, InsertKind, Item
@@ -251,7 +252,8 @@ def preview(
             if id(ask) in said:
                 told("summary", f"summarising {len(ask.items):,} items in at most {ask.max_tokens:,} tokens")
             if edited_summary is not None and not any(isinstance(a, SummaryAnswer) for a in answers):
-                answers.append(SummaryAnswer(ask.key, edited_summary.strip(), "edited", tuple(parse(edited_summary))))
+                words = _relisted(edited_summary.strip(), ask, snapshot, surveyed, budget)
+                answers.append(SummaryAnswer(ask.key, words, "edited", tuple(parse(words))))
                 continue
             asked = beside(replace(ask, instructions=instructions) if instructions else ask, brought)
             if writer is None:
@@ -285,6 +287,15 @@ def preview(
         _notes(answers, instructions),
         summariser=summariser,
     )
+
+
+def _relisted(words: str, ask: SummaryAsk, snapshot: Snapshot, surveyed: Survey, budget: Budget) -> str:
+    """A person's words for `ask`, with the list of files and commands below them where they are a summary's; a note on a goal has none."""
+    if ask.template == CONCLUSION:
+        return words
+    keys = {item.key for item in ask.items}
+    folded = {n for n, item in enumerate(snapshot.items) if item.key in keys}
+    return relisted(words, surveyed, folded, max_tokens=ask.max_tokens, count=budget.count)
 
 
 def _notes(answers: Sequence[Answer], instructions: str) -> tuple[str, ...]:
@@ -372,17 +383,20 @@ def _result(
 def _tokens(snapshot: Snapshot, items: Sequence[Item], budget: Budget) -> tuple[int, ...]:
     """Tokens of each item after: as measured before where it is the same, else counted anew by the same meter."""
     known = {id(item.parts): tokens for item, tokens in zip(snapshot.items, snapshot.tokens, strict=True)}
+    counted: Mapping[str, int] = snapshot.memo.get("counted", {})  # the lines of masks
     out: list[int] = []
-    new: list[int] = []
     texts: list[str] = []
     owners: list[int] = []
     for n, item in enumerate(items):
         tokens = known.get(id(item.parts))
         out.append(tokens or 0)
         if tokens is None:
-            new.append(n)
             for part in item.parts:
                 for text in sent_texts(part):
+                    cost = counted.get(text)
+                    if cost is not None:
+                        out[n] += cost
+                        continue
                     texts.append(text)
                     owners.append(n)
     for n, tokens in zip(owners, budget.count(texts), strict=True):
@@ -404,9 +418,10 @@ def _fates(snapshot: Snapshot, after: Sequence[Item]) -> tuple[tuple[tuple[int, 
             by_seq[seq] = Fate.PINNED
         else:
             by_seq[seq] = Fate.MASKED if new.masked else Fate.KEPT
-    for item in snapshot.log():
-        if item.seq is not None and item.seq not in by_seq and item.seq in snapshot.ghosts:
-            by_seq[item.seq] = Fate.GHOST
+    if snapshot.ghosts:
+        for item in snapshot.log():
+            if item.seq is not None and item.seq not in by_seq and item.seq in snapshot.ghosts:
+                by_seq[item.seq] = Fate.GHOST
     stretches: list[tuple[int, int, Fate]] = []
     for seq in sorted(by_seq):
         fate = by_seq[seq]

@@ -13,8 +13,11 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from compaction.plan import Count, Section, SummaryAnswer
+from compaction.summary.events import Voice
+from compaction.summary.items import terms
+from compaction.summary.manifest import LARGEST, listed, manifest
 from compaction.summary.survey import Survey
-from compaction.summary.template import TITLES, bullet, frame, render
+from compaction.summary.template import LISTED, TITLES, bullet, frame, render
 from compaction.summary.units import Unit, gather
 
 NAME = "extractive"
@@ -25,6 +28,7 @@ BARE = 0.35  # worth of a line that only lists terms, against one that uses them
 PRIOR = 0.6
 WORTH = 5e-4  # gain per token below which a line is left out, even where there is room
 OVERHEAD = 3  # tokens a line costs beside its words
+LIST = 0.12  # of the tokens, at most, for the list of files and commands below it
 
 
 def summarise(
@@ -38,7 +42,13 @@ def summarise(
     budget = max_tokens - count([frame()])[0]
     if budget <= 0:
         return SummaryAnswer(key, "", NAME)
-    units = gather(survey, folded, room=budget, count=count)
+    below = listing(survey, folded, room=min(LARGEST, int(budget * LIST)), count=count)
+    if below:
+        covered = covered | terms(below)
+        below = f"\n\n{below}"
+        max_tokens -= count([below])[0]
+        budget = max_tokens - count([frame()])[0]
+    units = gather(survey, folded, room=budget, count=count, listed=listed(below))
     for unit, tokens in zip(units, count([bullet(unit.text) + "\n" for unit in units]), strict=True):
         unit.tokens = tokens
     chosen = _choose(units, survey, set(covered), budget) or _clipped(units, budget, count)
@@ -46,8 +56,23 @@ def summarise(
         sections = _sections(chosen)
         text = render(sections)
         if count([text])[0] <= max_tokens or not chosen:
-            return SummaryAnswer(key, text if chosen else "", NAME, sections)
+            return SummaryAnswer(key, text + below if chosen else "", NAME, sections)
         chosen.pop()  # the last one chosen is the one that adds least
+
+
+def listing(survey: Survey, folded: set[int], *, room: int, count: Count) -> str:
+    """The list of files, commands and exit codes for the events whose items are at `folded`; those of earlier summaries are carried on."""
+    events = [event for event in survey.events if event.pos in folded]
+    earlier = dict.fromkeys(event.text for event in events if event.voice is Voice.SUMMARY)
+    return manifest(survey.findings, {event.n for event in events}, earlier, room=room, count=count, said="")
+
+
+def relisted(text: str, survey: Survey, folded: set[int], *, max_tokens: int, count: Count) -> str:
+    """A person's words with the list below them: that list is nobody's to lose. As it is where it has one, or says nothing."""
+    if not text.strip() or LISTED in text:
+        return text
+    below = listing(survey, folded, room=min(LARGEST, int(max_tokens * LIST)), count=count)
+    return f"{text}\n\n{below}" if below else text
 
 
 def _clipped(units: Sequence[Unit], budget: int, count: Count) -> list[Unit]:

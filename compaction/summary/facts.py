@@ -138,12 +138,41 @@ _DECISION = re.compile(
 )
 # Parts of the words above, one of which is in every text that they match: plain search is much faster than the patterns.
 _INSTRUCTION_HINTS = (
-    *("never", "must", "only", "don", "do not", "always", "make sure", "ensure", "avoid", "should", "without", "instead of"),
+    *(
+        "never",
+        "must",
+        "only",
+        "don",
+        "do not",
+        "always",
+        "make sure",
+        "ensure",
+        "avoid",
+        "should",
+        "without",
+        "instead of",
+    ),
     *("no longer", "require", "keep", "important", "prefer", "stop", "rule"),
     *("不要", "必须", "只能", "务必", "不能", "别", "禁止", "应该", "一定", "确保", "始终", "永远"),
 )
 _DECISION_HINTS = (
-    *("root cause", "because", "instead of", "deci", "turns out", "the problem", "the issue", "the reason", "the fix", "the key", "work", "reverted", "rather than", "trade", "so that"),
+    *(
+        "root cause",
+        "because",
+        "instead of",
+        "deci",
+        "turns out",
+        "the problem",
+        "the issue",
+        "the reason",
+        "the fix",
+        "the key",
+        "work",
+        "reverted",
+        "rather than",
+        "trade",
+        "so that",
+    ),
     *("caused by", "due to", "won", "chose", "switch"),
     *("因为", "原因", "决定", "改用", "所以", "问题是", "由于", "根因", "而不是"),
 )
@@ -168,7 +197,43 @@ _STATUS = {
     "deleted": "cancelled",
 }
 _TASK_ID = re.compile(r"[Tt]ask #?(\w+)")
+_REFUSED = re.compile(
+    r"\s*(?:<tool_use_error>)?(?:\[Request interrupted|The user doesn'?t want to|Cancelled: |The user (?:rejected|declined|denied|cancel+ed)|"
+    r"User (?:rejected|declined|denied|cancel+ed)|\[?(?:Operation|Tool (?:call|execution)|Command)? ?(?:was )?(?:aborted|cancel+ed) by (?:the )?user|"
+    r"aborted\Z|Tool execution aborted|interrupted\Z|The agent was interrupted|Sibling tool call errored|File has (?:not been read yet|been modified since read)|unsupported call: )",
+    re.IGNORECASE,
+)
+_LOOKS = re.compile(
+    r"(?:ls|cat|head|tail|wc|stat|file|tree|find|fd|grep|egrep|rg|ag|which|type|command|test|\[|pwd|echo|printf|sed\s+-n|jq|diff|du|ps|pgrep|curl|"
+    r"git\s+(?:-C\s+\S+\s+)?(?:cat-file|show|log|diff|status|rev-parse|ls-files|ls-tree|ls-remote|grep|blame|branch|remote|config|stash\s+list|"
+    r"merge-base|describe|for-each-ref|show-ref|check-ignore))(?![\w./-])"
+)
+_DOING = (ToolKind.RUN, ToolKind.EDIT, ToolKind.WRITE, ToolKind.PATCH)
+_SAYS_NO = re.compile(
+    r"\s*(?:The user (?:doesn|rejected|declined|denied)|User (?:rejected|declined|denied))", re.IGNORECASE
+)
+_FIRST = re.compile(
+    r"(?:\s*(?:cd\s+\S+|export\s+\S+|set\s+-\S+)\s*(?:&&|;)|\s*\w+=\S*\s|\s*(?:sudo|time|env|timeout\s+\S+)\s)*\s*"
+)
 _PIPES = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head)\b[^|;&]*)\s*")
+
+
+def was_refused(text: str) -> bool:
+    """Whether an output says that its call was never made, by a person's will or the harness's: nothing failed then."""
+    return _REFUSED.match(text) is not None
+
+
+def only_looks(command: str) -> bool:
+    """Whether a command only looks something up: where it ends badly there was nothing to see, and nothing is to be mended."""
+    for one in re.split(r"&&|\|\||[;|\n]", command[_start(command) :]):
+        if one.strip() and _LOOKS.match(one, _start(one)) is None:
+            return False
+    return True
+
+
+def _start(command: str) -> int:
+    found = _FIRST.match(command)
+    return 0 if found is None else found.end()
 
 
 _MARK = re.compile(r"^(?:[-*•>]\s+|#{1,6}\s+|\d+[.)]\s+)+")
@@ -256,12 +321,17 @@ class _Finder:
         assert output is not None
         seqs = event.seqs if call.seq is None else (call.seq, *event.seqs)
         what = call.argument if kind in (ToolKind.RUN, ToolKind.PATCH) else f"{call.tool} {call.argument}".strip()
+        if output.failed and was_refused(output.text):
+            if kind in _DOING and what and _SAYS_NO.match(output.text):
+                self.found.dropped.append(Remark(event.n, seqs, f"refused by the user: {one_line(what, 160)}"))
+            return
         piped = kind is ToolKind.RUN and ("|" in what or "2>&1" in what)
         key = " ".join(_PIPES.sub(" ", what).split()) if piped else what
         if kind is ToolKind.RUN and key:
             self._command(event, key, what, seqs)
         if output.failed:
-            self._failure(event, key, what, seqs, is_command=kind is ToolKind.RUN)
+            if kind not in (ToolKind.SEARCH, ToolKind.PLAN) and not (kind is ToolKind.RUN and only_looks(what)):
+                self._failure(event, key, what, seqs, is_command=kind is ToolKind.RUN)
             return
         for failure in self.pending.pop(key, ()):
             failure.solved = event.n

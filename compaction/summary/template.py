@@ -26,6 +26,9 @@ PREFACE = (
 
 NOTHING = "- (nothing recorded)"
 
+LISTED = "## Files, commands and exit codes"
+"""The heading of what is listed below the nine sections; it belongs to none of them."""
+
 EARLIER = "(earlier)"
 
 _HEADING = re.compile(
@@ -82,6 +85,9 @@ def parse(text: str) -> list[Section]:
     here: list[str] | None = None
     fenced = False
     for line in _ANALYSIS.sub("", text).split("\n"):
+        if line == LISTED:
+            here, fenced = None, False
+            continue
         if line.lstrip().startswith("```"):
             fenced = not fenced
         if not fenced or line.startswith("## "):  # an unclosed fence in someone's words must not swallow our headings

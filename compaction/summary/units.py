@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 
 from compaction.plan import Count
 from compaction.summary.events import Event, Voice, is_edit
-from compaction.summary.facts import edits_of, is_instruction, unmarked
+from compaction.summary.facts import edits_of, is_instruction, only_looks, unmarked
 from compaction.summary.items import FLAG, IDENT, LITERAL, PATH, SLUG, path_term, shown, terms
+from compaction.summary.manifest import as_listed
 from compaction.summary.survey import Survey
-from compaction.summary.template import EARLIER, TITLES, parse
+from compaction.summary.template import EARLIER, LISTED, TITLES, parse
+from compaction.summary.wording import CLOSED, Wording, wording
 from compaction.tools import ToolKind, clip, one_line
 
 REQUEST, CONCEPTS, FILES, ERRORS, SOLVING, MESSAGES, TASKS, WORK, NEXT = range(9)
@@ -42,6 +44,8 @@ class _Gatherer:
     folded: set[int]
     room: int
     count: Count
+    listed: set[str]
+    say: Wording
     units: list[Unit] = field(default_factory=list)
 
     def add(
@@ -64,9 +68,11 @@ class _Gatherer:
         return self.survey.events[n].pos in self.folded
 
 
-def gather(survey: Survey, folded: set[int], *, room: int, count: Count) -> list[Unit]:
-    """All candidate lines about the events at the positions `folded`. `room`: tokens for all chosen ones; with more of it, messages are cut less."""
-    g = _Gatherer(survey, folded, room, count)
+def gather(survey: Survey, folded: set[int], *, room: int, count: Count, listed: set[str] | None = None) -> list[Unit]:
+    """All candidate lines about the events at the positions `folded`. `room`: tokens for all chosen ones; with more of it, messages are cut less.
+    `listed`: files and commands that are listed below the summary and need no line that says only that.
+    """
+    g = _Gatherer(survey, folded, room, count, listed or set(), wording(survey.findings.messages))
     steps: tuple[Callable[[_Gatherer], None], ...] = (
         _earlier,
         _messages,
@@ -97,7 +103,7 @@ def _earlier(g: _Gatherer) -> None:
             continue
         sections = parse(event.text)
         if not sections:  # no nine-section summary: each paragraph on its own
-            for at, block in enumerate(re.split(r"\n\s*\n", event.text)):
+            for at, block in enumerate(re.split(r"\n\s*\n", event.text.partition(LISTED)[0])):
                 g.add(
                     SOLVING,
                     -1 + at / 1e6,
@@ -116,7 +122,7 @@ def _earlier(g: _Gatherer) -> None:
                 rank = ranks.get(number)
                 if number == MESSAGES and not is_instruction(text):
                     rank = 36
-                if number == TASKS and text.startswith(("done:", "cancelled:")):
+                if number == TASKS and text.startswith(CLOSED):
                     rank = None
                 if number == WORK:
                     rank = None
@@ -136,13 +142,17 @@ def _messages(g: _Gatherer) -> None:
     request = dict(
         zip(
             (messages[0].n, messages[-1].n),
-            _cut_all([messages[0].text, messages[-1].text], min(260, g.room // 4), g.count),
+            _cut_all(
+                [_without_pastes(m.text) for m in (messages[0], messages[-1])],
+                min(max(260, most), g.room // 4),
+                g.count,
+            ),
             strict=False,
         )
     )
     g.add(REQUEST, messages[0].n, request[messages[0].n], messages[0].seqs, 1.0, 0)
     if messages[-1].n != messages[0].n:
-        g.add(REQUEST, messages[-1].n, f"latest: {request[messages[-1].n]}", messages[-1].seqs, 1.0, 2)
+        g.add(REQUEST, messages[-1].n, f"{g.say.latest}{request[messages[-1].n]}", messages[-1].seqs, 1.0, 2)
     for message in messages[1:-1]:
         if re.match(
             r"\s*(?:instead|actually|new task|now|next|/\w)|\s*(?:改为|现在|接下来)", message.text, re.IGNORECASE
@@ -164,21 +174,24 @@ def _files(g: _Gatherer) -> None:
         touched = use.seqs
         if not g.in_fold(use.first) and not any(events[n].pos in g.folded for n in (use.first, use.last)):
             continue
+        say = g.say
         counts = [
-            f"{n}× {word}" for n, word in ((use.edits, "edited"), (use.writes, "written"), (use.reads, "read")) if n
+            word.format(n=n)
+            for n, word in ((use.edits, say.edited), (use.writes, say.written), (use.reads, say.read))
+            if n
         ]
-        text = f"{use.path} ({', '.join(counts)})"
-        if symbols := use.defined_lately(8):
-            text += ": " + ", ".join(symbols)
+        symbols = use.defined_lately(8)
+        text = f"{use.path} ({say.comma.join(counts)})" + (": " + ", ".join(symbols) if symbols else "")
         seqs = tuple(touched[-6:])
-        g.add(FILES, -use.last, text, seqs, 0.5 if use.changed else 0.1, 20 if use.changed else None)
+        if symbols or use.changed or use.path not in g.listed:
+            g.add(FILES, -use.last, text, seqs, 0.5 if use.changed else 0.1, 20 if use.changed else None)
         if use.changed and use.last_new.strip() and events[use.last].pos in g.folded:
             lines = [line.strip() for line in use.last_new.split("\n") if len(line.strip()) > 10][:6]
             for at, line in enumerate(lines):
                 g.add(
                     FILES,
                     -use.last + (at + 1) / 100,
-                    f"{use.path.rpartition('/')[2]}, last edit: {clip(line, 160)}",
+                    f"{use.path.rpartition('/')[2]}{say.comma}{say.last_edit}{clip(_LIST_MARK.sub('', line), 160)}",
                     seqs,
                     0.05,
                 )
@@ -186,21 +199,21 @@ def _files(g: _Gatherer) -> None:
     known = {path_term(use.path) for use in findings.files.values()}
     for term in sorted(named - known):
         use_of = g.survey.needs.uses[term]
-        g.add(FILES, 1, f"{shown(term)} (named by the user)", _span(use_of.first_seq, use_of.last_seq), 0.2)
+        g.add(FILES, 1, f"{shown(term)}{g.say.named}", _span(use_of.first_seq, use_of.last_seq), 0.2)
 
 
 def _errors(g: _Gatherer) -> None:
     failures = [f for f in g.survey.findings.failures if g.in_fold(f.n)]
     for failure in failures[-MOST:]:
-        code = f", exit {failure.exit_code}" if failure.exit_code else ""
-        times = f", {failure.times} times" if failure.times > 1 else ""
+        code = g.say.comma + g.say.exit.format(n=failure.exit_code) if failure.exit_code else ""
+        times = g.say.times.format(n=failure.times) if failure.times > 1 else ""
         text = f"{one_line(failure.what, 160)}{code}{times}: {' / '.join(failure.lines)}"
         if failure.solved is None:
-            text += " → not seen to pass since"
+            text += g.say.unsolved
         elif failure.fixes:
-            text += f" → fixed by edits to {', '.join(failure.fixes)}"
+            text += g.say.fixed + ", ".join(failure.fixes)
         else:
-            text += " → passed later"
+            text += g.say.passed
         open_ = failure.solved is None
         weighty = open_ and (failure.is_command or bool(failure.exit_code))
         g.add(
@@ -217,7 +230,7 @@ def _solving(g: _Gatherer) -> None:
     findings = g.survey.findings
     for remark in findings.dropped[-MOST:]:
         if g.in_fold(remark.n):
-            g.add(SOLVING, remark.n, f"tried and dropped: {clip(remark.text, 380)}", remark.seqs, 0.6, 28)
+            g.add(SOLVING, remark.n, f"{g.say.dropped}{clip(remark.text, 380)}", remark.seqs, 0.6, 28)
     decided = set()
     for remark in findings.decisions[-MOST:]:
         if g.in_fold(remark.n):
@@ -236,11 +249,14 @@ def _solving(g: _Gatherer) -> None:
             break
 
 
+_TOLD = ("in_progress", "pending", "completed", "cancelled")
+
+
 def _tasks(g: _Gatherer) -> None:
     for at, todo in enumerate(g.survey.findings.todos):
         if not g.in_fold(todo.n) and not todo.open:
             continue
-        word = {"in_progress": "in progress", "pending": "open", "completed": "done"}.get(todo.status, todo.status)
+        word = getattr(g.say, todo.status, todo.status) if todo.status in _TOLD else todo.status
         order = todo.n + at / 1e4 + (0 if todo.open else 1e9)
         g.add(
             TASKS,
@@ -252,7 +268,7 @@ def _tasks(g: _Gatherer) -> None:
         )
     for failure in g.survey.findings.failures:
         if failure.solved is None and failure.is_command and g.in_fold(failure.n):
-            g.add(TASKS, failure.n + 1e8, f"not passing yet: {one_line(failure.what, 160)}", failure.seqs, 0.3)
+            g.add(TASKS, failure.n + 1e8, f"{g.say.not_passing}{one_line(failure.what, 160)}", failure.seqs, 0.3)
 
 
 def _work(g: _Gatherer) -> None:
@@ -262,8 +278,12 @@ def _work(g: _Gatherer) -> None:
         g.add(WORK, last.n, text, last.seqs, 0.8, 5)
     commands = [c for c in g.survey.findings.commands.values() if g.in_fold(c.n)]
     for command in commands[-MOST:]:
-        ended = f"exit {command.exit_code}" if command.exit_code is not None else ("failed" if command.failed else "ok")
-        many = f", run {command.times} times" if command.times > 1 else ""
+        if as_listed(command.text) in g.listed or (not command.failed and only_looks(command.text)):
+            continue
+        ended = g.say.exit.format(n=command.exit_code)
+        if command.exit_code is None:
+            ended = g.say.failed if command.failed else g.say.ok
+        many = g.say.ran.format(n=command.times) if command.times > 1 else ""
         g.add(WORK, command.n, f"$ {one_line(command.text, 200)} → {ended}{many}", command.seqs, 0.15)
     step = None if last is None else _next_step(last.text)
     doing = next((todo for todo in g.survey.findings.todos if todo.status == "in_progress"), None)
@@ -325,6 +345,7 @@ def _concepts(g: _Gatherer) -> None:
         g.add(CONCEPTS, 1e9 + at, ", ".join(map(shown, group)), seqs, bare=True)
 
 
+_LIST_MARK = re.compile(r"\A\s*(?:[-*•]\s+)+")
 _NUMBER = re.compile(r"^\s*\d+(?:\u2192|\t)")
 
 
@@ -341,7 +362,7 @@ def _lines(event: Event) -> Iterator[str]:
     numbered = event.voice is Voice.RESULT and event.call is not None and event.call.kind is ToolKind.READ
     for text in texts:
         for line in text[:40_000].split("\n"):
-            stripped = (_NUMBER.sub("", line) if numbered else line).strip()
+            stripped = _LIST_MARK.sub("", _NUMBER.sub("", line) if numbered else line).strip()
             if 24 <= len(stripped) <= 170:
                 yield stripped
 

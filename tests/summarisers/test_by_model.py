@@ -11,7 +11,7 @@ from django.db import connection
 
 from compaction import progress, runs
 from compaction.models import ModelCall, Run
-from compaction.summarisers import manifest
+from compaction.summary import manifest
 from sessions.models import Session
 from sessions.prices import MILLION, catalogued
 from sessions.store import edits_of

@@ -14,7 +14,7 @@ from compaction import holding, progress, runs, tasks
 from compaction.holding import Wishes, preview_draft
 from compaction.models import Run
 from compaction.pickup import pick_up_stale_runs
-from compaction.summarisers import manifest
+from compaction.summary import manifest
 from sessions import versions
 from sessions.models import Session
 from sessions.store import edits_of

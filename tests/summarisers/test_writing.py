@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compaction.plan import NotWritten, Status, SummaryAnswer, SummaryAsk
-from compaction.summarisers.manifest import HEADING
+from compaction.summary.manifest import HEADING
 from compaction.summarisers.transcript import Level, TooLarge, fenced, lay_out
 from compaction.summarisers.writing import Capacity, Job, Overflow, Reply, Request, forecast, job, write
 from compaction.summary.events import Voice

@@ -1,5 +1,5 @@
-"""Files, commands and how they ended, listed from the record itself. It goes below every summary a model writes: a model is not asked
-for what can be known. Pure and deterministic.
+"""Files, commands and how they ended, listed from the record itself. It goes below every summary, whoever wrote it: nobody is asked for what
+can be known. Pure and deterministic.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from compaction.plan import Count
-from compaction.summary.facts import Command, FileUse, Findings
+from compaction.summary.facts import Command, FileUse, Findings, only_looks
+from compaction.summary.template import LISTED as HEADING
 from compaction.tools import one_line
 
-TITLE = "Files, commands and exit codes"
 SAID = "Listed from the record, not written by a model."
-HEADING = f"## {TITLE}"
 SHARE = 0.25  # of the summary's tokens, at most
 LARGEST = 1_500  # tokens
 
@@ -21,18 +20,23 @@ _PATH = re.compile(r"^- `(.+?)`: ")
 _COMMAND = re.compile(r"^- ran `(.+?)` → ")
 
 
-def manifest(findings: Findings, folded: set[int], earlier: Iterable[str], *, room: int, count: Count) -> str:
+def manifest(
+    findings: Findings, folded: set[int], earlier: Iterable[str], *, room: int, count: Count, said: str = SAID
+) -> str:
     """The list for the events numbered `folded`, in at most `room` tokens; "" where there is nothing to list.
 
     `earlier`: summaries that this one takes the place of; lines of their lists stay where nothing newer is known. What was changed
-    comes before what was only read, failed commands before passed ones, newest first; what does not fit is counted.
+    comes before what was only read, failed commands before passed ones, newest first; what does not fit is counted,
+    what only looked something up is not listed. `said`: a line below the
+    heading.
     """
     files = sorted(
         (use for use in findings.files.values() if use.first in folded or use.last in folded),
         key=lambda use: (not use.changed, -use.last),
     )
     commands = sorted(
-        (one for one in findings.commands.values() if one.n in folded), key=lambda one: (not one.failed, -one.n)
+        (one for one in findings.commands.values() if one.n in folded and (one.failed or not only_looks(one.text))),
+        key=lambda one: (not one.failed, -one.n),
     )
     lines = [*map(_file, files), *map(_command, commands)]
     known = {key for line in lines if (key := _key(line)) is not None}
@@ -40,7 +44,7 @@ def manifest(findings: Findings, folded: set[int], earlier: Iterable[str], *, ro
         if (key := _key(line)) is not None and key not in known:
             known.add(key)
             lines.append(line)
-    return _within(lines, room, count)
+    return _within(lines, said, room, count)
 
 
 def of(text: str) -> str:
@@ -49,10 +53,15 @@ def of(text: str) -> str:
     return text[place:] if place >= 0 else ""
 
 
-def _within(lines: Sequence[str], room: int, count: Count) -> str:
+def listed(text: str) -> set[str]:
+    """The paths and commands that a list names."""
+    return {key for line in text.split("\n") if (key := _key(line)) is not None}
+
+
+def _within(lines: Sequence[str], said: str, room: int, count: Count) -> str:
     if not lines:
         return ""
-    used = count([f"{HEADING}\n\n{SAID}\n- (and 999 more)\n"])[0]
+    used = count([f"{HEADING}\n\n{said}\n- (and 999 more)\n"])[0]
     sizes = count([line + "\n" for line in lines])
     fits = 0
     for size in sizes:
@@ -63,7 +72,7 @@ def _within(lines: Sequence[str], room: int, count: Count) -> str:
     if not fits:
         return ""
     more = [f"- (and {len(lines) - fits} more)"] if fits < len(lines) else []
-    return "\n".join([HEADING, SAID, *lines[:fits], *more])
+    return "\n".join([HEADING, *filter(None, (said,)), *lines[:fits], *more])
 
 
 def _file(use: FileUse) -> str:
@@ -77,7 +86,12 @@ def _command(command: Command) -> str:
     else:
         end = "failed" if command.failed else "no exit code recorded"
     times = f", {command.times} times" if command.times > 1 else ""
-    return f"- ran `{one_line(command.text, 160).replace('`', chr(39))}` → {end}{times}"
+    return f"- ran `{as_listed(command.text)}` → {end}{times}"
+
+
+def as_listed(command: str) -> str:
+    """A command as the list names it."""
+    return one_line(command, 160).replace("`", "'")
 
 
 def _key(line: str) -> str | None:
