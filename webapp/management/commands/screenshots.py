@@ -25,7 +25,8 @@ S = "/s/{session}"
 PAGES = {
     "sign-in": "/sign-in",
     "sessions": "/",
-    "session": S + "?at=e{entry}",
+    "session": S,
+    "transcript": S + "?at=e{entry}",
     "model-view": S + "?view=model",
     "compact": S + "/compact?strategy=hybrid",
     "compare": S + "/compare?now=1",
@@ -54,6 +55,7 @@ PAGES = {
     "settings": "/settings",
 }
 WIDTHS = {"wide": (1440, 1000), "phone": (390, 844)}
+PATIENCE = 120_000  # ms for a page; only a fault waits that long
 QUALITY = 62  # of WebP: letters stay sharp, and a hundred pictures weigh a few megabytes
 
 
@@ -102,8 +104,7 @@ def _served(data: Path) -> Iterator[str]:
         raise CommandError("The server did not start.")
     finally:
         up.send_signal(signal.SIGINT)
-        up.stdout.close()
-        up.wait()
+        up.communicate()  # what it still says has to go somewhere, or it waits
 
 
 def _filled(folder: Path) -> dict[str, str]:
@@ -137,6 +138,8 @@ def _taken(chromium: str, link: str, given: dict[str, str], out: Path, names: li
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         context = browser.new_context(locale="en-GB", timezone_id="UTC", reduced_motion="reduce")
         stranger = browser.new_context(locale="en-GB", timezone_id="UTC", reduced_motion="reduce")
+        context.set_default_timeout(PATIENCE)
+        stranger.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto(link)
         for name in names:
