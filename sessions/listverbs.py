@@ -1,4 +1,4 @@
-"""What is done with several sessions of the list at once."""
+"""What is done from the list: with several of its sessions at once, and with the filters themselves."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from sessions.http import Request, operators_only
+from sessions.http import Request, integer, operators_only
 from sessions.listing import Wanted
+from sessions.models_views import ListView
 from sessions.owning import give
 from sessions.versions import Refused
+
+VIEWS = 40  # that one person may save
 
 
 @require_POST
@@ -32,5 +35,36 @@ def owner(request: HttpRequest) -> HttpResponse:
     else:
         said = ngettext("%(n)s session changed hands.", "%(n)s sessions changed hands.", len(changed))
         messages.success(request, said % {"n": len(changed)})
-    back = Wanted.of(QueryDict(request.POST.get("query", "")[:2_000]).dict()).query
-    return redirect(reverse("sessions:list") + (f"?{back}" if back else ""))
+    return _back(_query(request))
+
+
+@require_POST
+def view(request: HttpRequest) -> HttpResponse:
+    """Save the filters in force under a name, in the place of what it stood for; with `drop`, forget one. One's own alone."""
+    workspace = cast("Request", request).workspace
+    if workspace is None:
+        raise Http404
+    mine = ListView.objects.filter(workspace_id=workspace.pk, user=request.user)
+    query = _query(request)
+    name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:80]
+    if request.POST.get("drop"):
+        mine.filter(pk=integer(request.POST["drop"]) or 0).delete()
+    elif not name or not query:
+        messages.error(request, _("A saved view needs a name, and a filter. Nothing was changed."))
+    elif mine.exclude(name=name).count() >= VIEWS:
+        messages.error(request, _("%(n)s views are saved: forget one first. Nothing was changed.") % {"n": VIEWS})
+    else:
+        ListView.objects.update_or_create(
+            workspace_id=workspace.pk, user=request.user, name=name, defaults={"query": query}
+        )
+        messages.success(request, _("The view “%(name)s” is saved.") % {"name": name})
+    return _back(query)
+
+
+def _query(request: HttpRequest) -> str:
+    """The filters that a form carries, and nothing else."""
+    return Wanted.of(QueryDict(request.POST.get("query", "").replace("\x00", "")[:2_000]).dict()).query
+
+
+def _back(query: str) -> HttpResponse:
+    return redirect(reverse("sessions:list") + (f"?{query}" if query else ""))

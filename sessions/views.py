@@ -13,6 +13,7 @@ from sessions import listing, marks, openings, pages, panels, queries, render
 from sessions.costs import costs_of
 from sessions.http import Request, may_operate, number, page_or_partial, session_of
 from sessions.limits import overrides_of
+from sessions.models_views import ListView
 from sessions.owning import people_of
 from sessions.sourcebytes import record, stored
 from sessions.watched import watch_of
@@ -44,6 +45,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
         "agents": [(agent, pages.agent_label(agent)) for agent in agents],
         "projects": projects,
         "owners": listing.owners(asked.workspace),
+        "saved": list(ListView.objects.filter(workspace_id=asked.workspace.pk, user=request.user).order_by("name")),
         "people": people_of(asked.workspace) if may_operate(asked) else [],
         "hidden_subs": 0 if wanted.subs else listing.sessions_of(asked.workspace, replace(wanted, subs=True)).count(),
     }

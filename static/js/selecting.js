@@ -54,6 +54,13 @@
       if (tick) { tick.checked = !tick.checked; say(); }
     },
   });
+  // The filters go with the page's address: what saves them reads them there.
+  function filters() {
+    const query = new URLSearchParams(location.search);
+    query.delete("after");
+    document.querySelectorAll("[data-list-query]").forEach((field) => { field.value = query.toString(); });
+  }
+  document.addEventListener("submit", filters, true);
   document.addEventListener("htmx:afterSettle", say);
   say();
 })();

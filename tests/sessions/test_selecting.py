@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from sessions.models import Event, Goal, Session
+from sessions.models_views import ListView
 from tests import factories as make
 from tests.sessions.test_views import HTMX, member
 from webapp.models import Role, User, Workspace
@@ -73,14 +74,23 @@ def test_nothing_changes_hands_where_one_of_them_may_not(quill: Client, three: l
 
 def test_the_list_by_what_became_of_its_goals(quill: Client, three: list[Session]) -> None:
     first, second, third = three
-    for session, status in ((first, "in_progress"), (second, "abandoned")):
-        Goal.objects.create(
-            session=session, path="1", position="1", text="It", status=status, first_seq=0, last_seq=1
-        )
-    Goal.objects.create(
-        session=third, path="1", position="1", text="It", status="in_progress", first_seq=0, last_seq=1, inferred=True
-    )
+    Goal.objects.filter(session=second).update(status="abandoned")
+    Goal.objects.filter(session=third).update(inferred=True)
     assert listed(quill, "goals=open") == named(first)
     assert listed(quill, "goals=abandoned") == named(second)
     assert listed(quill, "goals=none") == named(third)
     assert listed(quill, "goals=nonsense") == named(*three)
+
+
+def test_filters_are_saved_under_a_name_for_oneself(workspace: Workspace, quill: Client, three: list[Session]) -> None:
+    gall = member(workspace, "gall", Role.VIEWER)
+    wanted = {"name": "Mine, open", "query": "owner=quill&goals=open&after=junk&evil=%3Cscript%3E"}
+    quill.post(reverse("sessions:views"), wanted)
+    assert "/?owner=quill&amp;goals=open" in quill.get("/").content.decode()
+    assert "Mine, open" not in gall.get("/").content.decode()
+    view = ListView.objects.get()
+    gall.post(reverse("sessions:views"), {"drop": view.pk})
+    quill.post(reverse("sessions:views"), {"name": "Everything", "query": ""})
+    assert list(ListView.objects.values_list("query", flat=True)) == ["owner=quill&goals=open"]
+    quill.post(reverse("sessions:views"), {"drop": view.pk})
+    assert not ListView.objects.exists()
