@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,6 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from sessions.fields import from_multirange
-from sessions.models import Entry
 from sessions.packing import unpack
 from sessions.search import bits, hits, postings
 from sessions.search.asked import SESSION_FIELDS, WHERE, Asked
@@ -24,6 +24,7 @@ from sessions.search.waiting import Waiting, waiting
 PAGE = 8  # sessions of a page
 READ = 600  # entries that are read to see whether a phrase really stands in them, before counts are called "at most"
 READ_EACH = 60  # of one session, once they are
+LOOKED = 24  # sessions that are read in for one page then
 ALL = 20_000  # stretches that a query without words may go through
 
 
@@ -99,17 +100,21 @@ def _fill(found: Found, scope: postings.Scope, sort: str, after: str | None, siz
     if after is not None:
         cursor = _read_cursor(after, sort)
         rows = [row for row in rows if row[0] > cursor]
-    for n, (key, one) in enumerate(rows):
-        shown = one
-        if checks:
-            kept = _read_through({one.about.id: one.stretches}, about, asked, READ_EACH)
+    if not checks:
+        found.page = [one for _, one in rows[:size]]
+        found.next = _write_cursor(rows[size - 1][0], sort) if len(rows) > size else None
+        return
+    # Phrases are read for in some sessions at a time, until the page is full or enough was read; the next page goes on behind.
+    for start in range(0, min(len(rows), LOOKED), size):
+        batch = rows[start : start + size]
+        kept = _read_through({one.about.id: one.stretches for _, one in batch}, about, asked, READ_EACH)
+        for n, (key, one) in enumerate(batch, start + 1):
             shown = hits.counted(one.about, kept[one.about.id])
-            if not shown.total:
-                continue
-        found.page.append(shown)
-        if len(found.page) == size:
-            found.next = _write_cursor(key, sort) if n + 1 < len(rows) else None
-            return
+            if shown.total:
+                found.page.append(shown)
+            found.next = _write_cursor(key, sort) if n < len(rows) else None
+            if len(found.page) == size:
+                return
 
 
 def _stretches(places: Mapping[int, int] | None, scope: postings.Scope) -> dict[UUID, list[Stretch]]:
@@ -221,46 +226,52 @@ def _count_facets(
 def _read_through(
     stretches: Mapping[UUID, Sequence[Stretch]], about: Mapping[UUID, About], asked: Asked, most: int
 ) -> dict[UUID, list[Stretch]]:
-    """Read the entries and keep the places where phrases and files really stand; at most so many of each session, in order."""
+    """Read the entries and keep the places where phrases and files really stand; at most so many of each session, in order. One query."""
+    pairs: list[tuple[UUID, int]] = []
+    for key, rows in stretches.items():
+        if _belongs(about[key], asked):
+            seqs = (
+                one.first + place for one in sorted(rows, key=lambda row: row.first) for place in bits.places(one.found)
+            )
+            pairs.extend((key, seq) for seq in islice(seqs, most))
+    good = _standing(pairs, asked)
     out: dict[UUID, list[Stretch]] = {}
     for key, rows in stretches.items():
-        if not _belongs(about[key], asked):
-            out[key] = list(rows)
-            continue
-        kept: list[Stretch] = []
-        left = most
-        for stretch in sorted(rows, key=lambda one: one.first):
-            seqs = [stretch.first + place for place in bits.places(stretch.found)][: max(left, 0)]
-            left -= len(seqs)
-            good = bits.of(seq - stretch.first for seq in _standing(key, seqs, asked))
-            kept.append(replace(stretch, found=good))
-        out[key] = kept
+        out[key] = list(rows)
+        if _belongs(about[key], asked):
+            here = good.get(key, ())
+            out[key] = [
+                replace(one, found=bits.of(seq - one.first for seq in here if one.first <= seq < one.stop))
+                for one in rows
+            ]
     return out
 
 
-def _standing(session: UUID, seqs: Sequence[int], asked: Asked) -> list[int]:
+def _standing(pairs: Sequence[tuple[UUID, int]], asked: Asked) -> dict[UUID, list[int]]:
     """Those of the entries in which all stands that is asked for, and nothing that is refused."""
-    if not seqs:
-        return []
+    out: dict[UUID, list[int]] = {}
+    if not pairs:
+        return out
     files = [value.strip("*/").lower() for value in asked.of("file")]
-    out: list[int] = []
-    for seq, tool, parts in Entry.objects.filter(session_id=session, seq__in=list(seqs)).values_list(
-        "seq", "tool", "parts"
-    ):
-        held = unpack(parts)
-        text = text_of(held)
-        if not all(
-            any(holds(text, term) for term in clause.terms) != clause.negated
-            for clause in asked.clauses
-            if any(term.checked for term in clause.terms)
-        ):
-            continue
-        if files and not any(
-            wanted in path.replace("\\", "/").lower() for path in files_named(tool, held) for wanted in files
-        ):
-            continue
-        out.append(seq)
-    return sorted(out)
+    clauses = [clause for clause in asked.clauses if any(term.checked for term in clause.terms)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT e.session_id, e.seq, e.tool, e.parts FROM agent_sessions_entry e JOIN unnest(%s::uuid[], %s::int[]) AS w (session_id, seq) "
+            "ON e.session_id = w.session_id AND e.seq = w.seq",
+            [[key for key, _ in pairs], [seq for _, seq in pairs]],
+        )
+        for key, seq, tool, parts in cursor.fetchall():
+            held = unpack(parts)
+            if clauses:
+                text = text_of(held)
+                if not all(any(holds(text, term) for term in clause.terms) != clause.negated for clause in clauses):
+                    continue
+            if files:
+                named = [path.replace("\\", "/").lower() for path in files_named(tool, held)]
+                if not any(wanted in path for path in named for wanted in files):
+                    continue
+            out.setdefault(key, []).append(seq)
+    return out
 
 
 def _write_cursor(key: tuple[float, str], sort: str) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from django.db.models import Q
+from uuid import UUID
 
 from sessions import queries
 from sessions.calls import call_of
-from sessions.ghosts import Band, band_of
-from sessions.models import Entry, Session
+from sessions.ghosts import Band, band_of, bands
+from sessions.models import Entry, Version
 from sessions.packing import unpack
+from sessions.ranges import Ranges
 from sessions.search.asked import Asked
 from sessions.search.hits import Hits
 from sessions.search.snippets import Snippet, snippet
@@ -74,48 +74,81 @@ class Strip:
 
 
 def shown(found: Sequence[Hits], asked: Asked, *, after: int | None = None, whole: bool = False) -> list[SessionShown]:
-    """The hits of these sessions. `whole`: entry by entry behind `after`; else a choice of each session."""
-    sessions = {row.pk: row for row in Session.objects.filter(pk__in=[hits.about.id for hits in found])}
-    return [
-        _session(hits, sessions[hits.about.id], asked, after=after, whole=whole)
-        for hits in found
-        if hits.about.id in sessions
-    ]
+    """The hits of these sessions, by three queries. `whole`: entry by entry behind `after`; else a choice of each session."""
+    ghosts = _bands([hits.about.id for hits in found])
+    out: list[SessionShown] = []
+    chosen: list[tuple[UUID, int]] = []
+    for hits in found:
+        one = SessionShown(hits, strip=strip_of(hits))
+        chosen += [(hits.about.id, seq) for seq in _chosen(one, after=after, whole=whole)]
+        out.append(one)
+    rows = _rows(chosen)
+    for one in out:
+        about = one.hits.about
+        masked = Ranges(about.masked)
+        for row in rows.get(about.id, ()):
+            band = band_of(ghosts.get(about.id, ()), row.seq)
+            one.entries.append(
+                Shown(
+                    row.seq,
+                    one.hits.class_of(row.seq),
+                    call_of(row.tool, "{}").name if row.tool else "",
+                    row.turn,
+                    snippet(text_of(unpack(row.parts)), asked.shown),
+                    band,
+                    band is None and row.seq in masked,
+                    row.sent,
+                    row.is_error or row.problem is not None,
+                )
+            )
+    return out
 
 
-def _session(hits: Hits, session: Session, asked: Asked, *, after: int | None, whole: bool) -> SessionShown:
-    seen = queries.reading(session)
-    out = SessionShown(hits, strip=strip_of(hits))
-    hidden = seen.current.hidden if seen.current is not None else None
+def _chosen(one: SessionShown, *, after: int | None, whole: bool) -> list[int]:
+    """Which entries are shown, and in `one` what is left."""
+    hits = one.hits
     if whole:
         behind = [seq for seq in hits.seqs() if after is None or seq > after]
-        chosen = behind[:MORE]
-        out.next = chosen[-1] if len(behind) > MORE else None
-    else:
-        ghosts: list[int] = []
-        others: list[int] = []
-        for seq in hits.seqs():
-            (ghosts if hidden is not None and seq in hidden else others).append(seq)
-        chosen = sorted([*_telling(hits, ghosts, IN_GHOSTS), *_telling(hits, others, IN_CONTEXT)])
-        out.ghosts_left = max(0, len(ghosts) - IN_GHOSTS)
-        out.context_left = max(0, len(others) - IN_CONTEXT)
-    masked = seen.current.masked if seen.current is not None else None
-    rows = Entry.objects.filter(Q(session=session), seq__in=chosen).order_by("seq")
-    for row in rows.only("seq", "kind", "tool", "turn", "sent", "is_error", "problem", "parts"):
-        band = band_of(seen.bands, row.seq)
-        out.entries.append(
-            Shown(
-                row.seq,
-                hits.class_of(row.seq),
-                call_of(row.tool, "{}").name if row.tool else "",
-                row.turn,
-                snippet(text_of(unpack(row.parts)), asked.shown),
-                band,
-                masked is not None and band is None and row.seq in masked,
-                row.sent,
-                row.is_error or row.problem is not None,
-            )
-        )
+        one.next = behind[MORE - 1] if len(behind) > MORE else None
+        return behind[:MORE]
+    hidden = Ranges(hits.about.hidden)
+    ghosts: list[int] = []
+    others: list[int] = []
+    for seq in hits.seqs():
+        (ghosts if seq in hidden else others).append(seq)
+    one.ghosts_left = max(0, len(ghosts) - IN_GHOSTS)
+    one.context_left = max(0, len(others) - IN_CONTEXT)
+    return sorted([*_telling(hits, ghosts, IN_GHOSTS), *_telling(hits, others, IN_CONTEXT)])
+
+
+def _bands(sessions: Sequence[UUID]) -> dict[UUID, Sequence[Band]]:
+    """The ghosts of each session at the version in force."""
+    versions: dict[UUID, dict[int, Version]] = {}
+    heads: dict[UUID, int | None] = {}
+    for row in Version.objects.filter(session__in=list(sessions)).select_related("session"):
+        versions.setdefault(row.session_id, {})[row.pk] = row
+        heads[row.session_id] = row.session.head_id or row.session.native_head_id
+    out: dict[UUID, Sequence[Band]] = {}
+    for key, known in versions.items():
+        chain: list[Version] = []
+        at = known.get(heads[key] or 0)
+        while at is not None:
+            chain.append(at)
+            at = known.get(at.parent_id or 0)
+        out[key] = bands([queries.maker_of(version) for version in reversed(chain)])
+    return out
+
+
+def _rows(chosen: Sequence[tuple[UUID, int]]) -> dict[UUID, list[Entry]]:
+    """These entries, in order, by session."""
+    query = (
+        "SELECT e.session_id, e.seq, e.kind, e.tool, e.turn, e.sent, e.is_error, e.problem, e.parts FROM agent_sessions_entry e "
+        "JOIN unnest(%s::uuid[], %s::int[]) AS w (session_id, seq) ON e.session_id = w.session_id AND e.seq = w.seq ORDER BY e.seq"
+    )
+    out: dict[UUID, list[Entry]] = {}
+    if chosen:
+        for row in Entry.objects.raw(query, [[key for key, _ in chosen], [seq for _, seq in chosen]]):
+            out.setdefault(row.session_id, []).append(row)
     return out
 
 

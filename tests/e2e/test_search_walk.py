@@ -87,7 +87,9 @@ def test_search_by_keys(workspace: Any, signed_in: Any, live_server: Any, aside:
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/s/{session.pk}?at=e2*")
 
-    # Back leads to the answer, and Chinese has one too.
+    # Back leads to the answer, and Chinese has one too. A page that is left while its fragments are on their way would say so.
+    page.locator("#chart svg.tokens").wait_for(state="attached")
+    page.wait_for_function("document.querySelector('.htmx-request') === null")
     page.go_back()
     page.locator("#search-sum", has_text="2 hits").wait_for()
     page.goto(f"{live_server.url}/search?q=内存映射")

@@ -135,7 +135,7 @@ class Command(SessionsCommand):
         for row in value["queries"]:
             most = "at most " if row["at_most"] else ""
             self.stdout.write(
-                f"{row['what']:<26} {row['seconds'] * 1000:>7.1f} ms (the first {row['first_seconds'] * 1000:.0f})  "
+                f"{row['what']:<26} {row['seconds'] * 1000:>7.1f} ms (the first {row['first_seconds'] * 1000:.0f}, {row['cpu_seconds'] * 1000:.0f} of this process)  "
                 f"{most}{row['hits']:,} hits in {row['sessions']:,} sessions  {row['query']}"
             )
 
