@@ -101,4 +101,4 @@ def merge(workspace: Any) -> int:
             "GROUP BY workspace_id, facet, value, review HAVING sum(goals) <> 0 RETURNING 1",
             [workspace.pk],
         )
-        return cursor.rowcount
+        return int(cursor.rowcount)

@@ -94,7 +94,9 @@ def abandoned(request: HttpRequest) -> HttpResponse:
     }
     if words:
         context |= _rows(request, wanted)
-        context["views"] = list(AuditView.objects.filter(workspace=asked.workspace, user=request.user).order_by("name"))
+        context["views"] = list(
+            AuditView.objects.filter(workspace_id=asked.workspace.pk, user_id=_person(request)).order_by("name")
+        )
     more = bool(request.GET.get("after")) and request.headers.get("HX-Target") != "audit"
     return page_or_partial(asked, "sessions/abandoned.html", "more" if more else "audit", context)
 
@@ -163,7 +165,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
     workspace = cast("Request", request).workspace
     if workspace is None:
         raise Http404
-    mine = AuditView.objects.filter(workspace_id=workspace.pk, user=request.user)
+    mine = AuditView.objects.filter(workspace_id=workspace.pk, user_id=_person(request))
     if request.POST.get("drop"):
         mine.filter(pk=integer(request.POST["drop"]) or 0).delete()
         return redirect(_back(request))
@@ -174,7 +176,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
     if mine.exclude(name=name).count() >= VIEWS:
         return _refused(request, Refused("too_many", _("%(n)s views are saved: drop one first.") % {"n": VIEWS}))
     AuditView.objects.update_or_create(
-        workspace_id=workspace.pk, user=request.user, name=name, defaults={"query": query or "review="}
+        workspace_id=workspace.pk, user_id=_person(request), name=name, defaults={"query": query or "review="}
     )
     messages.success(request, _("The view “%(name)s” is saved.") % {"name": name})
     return redirect(f"{reverse('sessions:abandoned')}?{query or 'review='}")
@@ -309,10 +311,14 @@ def _rows(request: HttpRequest, wanted: Wanted) -> dict[str, Any]:
     return {"rows": rows, "after": got.next}
 
 
+def _person(request: HttpRequest) -> Any:
+    return request.user.pk
+
+
 def _row_of(request: HttpRequest, number: int) -> Abandonment:
     workspace = cast("Request", request).workspace
     rows = Abandonment.objects.select_related("session", "owner", "cause_by", "assignee", "workspace")
-    one = rows.filter(workspace=workspace, pk=number).first() if workspace is not None else None
+    one = rows.filter(workspace_id=workspace.pk, pk=number).first() if workspace is not None else None
     if one is None:
         raise Http404
     return one

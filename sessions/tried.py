@@ -158,7 +158,7 @@ def _failures(session: Session, spans: Ranges) -> tuple[int, list[Failure]]:
 def _ghosts(session: Session, spans: Ranges) -> list[Ghosts]:
     """What of the work the model no longer sees, by the versions that took it away."""
     seen = queries.reading(session)
-    out = []
+    out: list[Ghosts] = []
     for band in seen.bands:
         part = spans & Ranges.of([(band.start, band.stop)])
         if not part:

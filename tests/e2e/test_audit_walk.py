@@ -72,14 +72,13 @@ def test_from_a_filter_to_the_evidence_a_follow_up_and_a_file(
     # The evidence leads into the session, to the very entry.
     link = opened.locator("[data-evidence]").first
     seq = link.get_attribute("href").rpartition("at=e")[2]
-    link.click()
-    page.locator(f"#entries :is([data-seq='{seq}'], [data-results~='{seq}'])").first.wait_for()
-    page.go_back()
-    page.locator(f"#r{first}").wait_for()
+    with page.context.expect_page() as opening:
+        link.click(modifiers=["Control"])  # in a tab of its own, as one follows several
+    told = opening.value
+    told.locator(f"#entries :is([data-seq='{seq}'], [data-results~='{seq}'])").first.wait_for()
+    told.close()
 
     # Follow up with a comment: the row stays open, says so, and keeps what was said.
-    if not page.locator(f"#r{first} .laid-open").count():
-        page.locator(f"#r{first} .opener").click()
     page.locator(f"#c{first}").fill("Write the mount's limit into the project's memory file.")
     page.locator(f"#r{first} select[name='assignee']").select_option("quill")
     page.locator(f"#r{first} button[value='follow_up']").click()
@@ -119,6 +118,9 @@ def test_what_is_typed_into_the_tree_outlives_its_refresh(
     page.locator("#goal-add summary").click()
     page.locator("#goal-words").fill("Half a goal")
     aside(goalmarks.add, session.pk, text="Came meanwhile")
+    page.evaluate(
+        "document.body.dispatchEvent(new CustomEvent('looked'))"
+    )  # as a live session's page does when something came
     page.locator("#outline .goal", has_text="Came meanwhile").wait_for()
     assert page.locator("#goal-words").input_value() == "Half a goal"
     assert page.locator("#goal-words").is_visible()
