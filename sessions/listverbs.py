@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -44,7 +44,8 @@ def view(request: HttpRequest) -> HttpResponse:
     workspace = cast("Request", request).workspace
     if workspace is None:
         raise Http404
-    mine = ListView.objects.filter(workspace_id=workspace.pk, user=request.user)
+    user: Any = request.user
+    mine = ListView.objects.filter(workspace_id=workspace.pk, user=user)
     query = _query(request)
     name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:80]
     if request.POST.get("drop"):
@@ -54,9 +55,7 @@ def view(request: HttpRequest) -> HttpResponse:
     elif mine.exclude(name=name).count() >= VIEWS:
         messages.error(request, _("%(n)s views are saved: forget one first. Nothing was changed.") % {"n": VIEWS})
     else:
-        ListView.objects.update_or_create(
-            workspace_id=workspace.pk, user=request.user, name=name, defaults={"query": query}
-        )
+        ListView.objects.update_or_create(workspace_id=workspace.pk, user=user, name=name, defaults={"query": query})
         messages.success(request, _("The view “%(name)s” is saved.") % {"name": name})
     return _back(query)
 

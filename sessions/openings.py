@@ -24,6 +24,8 @@ from sessions.queries import Reading
 from sessions.ranges import Ranges
 from sessions.transcript import Ghost, added_block
 
+AROUND = 24  # rows of a ghost that a link into it opens: with the window behind it, what a page can bear
+
 
 def opened_ghost(seen: Reading, band: Band, after: int, *, selected: int | None = None) -> Ghost:
     """A band with the entries behind `after`, in the ghost style."""
@@ -37,7 +39,8 @@ def opened_ghost(seen: Reading, band: Band, after: int, *, selected: int | None 
         start > band.start,
         bool(seqs) and seqs[-1] + 1 < band.stop,
     )
-    stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs))
+    count = queries.SHOWN if selected is None else AROUND
+    stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs), count)
     children = queries.children_by_call(session, (call for row in rows for call in row.call_ids or ()))
     lines = named(session, list(lines_of(rows, bodies={}, pins=queries.pins_of(session), children=children)))
     for line in lines:

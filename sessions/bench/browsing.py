@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -61,6 +62,7 @@ def bench(*, entries: int, runs: int) -> dict[str, Any]:
     with a_place() as place:
         taken = take_file(place.workspace, corpus.write(place.folder, entries))
         analyse()
+        assert taken.session is not None, taken
         session = Session.objects.get(pk=taken.session)
         head = session.current
         ghost = next(iter(head.hidden.spans), None) if head is not None else None
@@ -140,6 +142,8 @@ def _server() -> Iterator[str]:
         [*command, "webapp.asgi:application"], cwd=Path(settings.BASE_DIR), stdout=subprocess.DEVNULL
     )
     base = f"http://{HOST}:{port}"
+    # Who ends this process ends the server with it.
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         for _ in range(int(PATIENCE * 10)):
             try:
@@ -149,6 +153,7 @@ def _server() -> Iterator[str]:
                 time.sleep(0.1)
         yield base
     finally:
+        signal.signal(signal.SIGTERM, before)
         child.terminate()
         try:
             child.wait(timeout=10)
