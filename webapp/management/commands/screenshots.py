@@ -151,7 +151,7 @@ def _taken(chromium: str, link: str, given: dict[str, str], out: Path, names: li
                 # An open stream of events never ends: what was asked for at the beginning is waited for, no more.
                 tab.wait_for_function("() => !document.querySelector('[aria-busy=true], .waiting')")
                 for scheme in ("light", "dark"):
-                    tab.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of its two words
+                    tab.emulate_media(color_scheme=scheme)
                     picture = context.new_cdp_session(tab) if tab is page else stranger.new_cdp_session(tab)
                     drawn = picture.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
                     picture.detach()
