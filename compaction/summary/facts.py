@@ -204,11 +204,12 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _LOOKS = re.compile(
-    r"(?:ls|cat|head|tail|wc|stat|file|tree|find|fd|grep|egrep|rg|ag|which|type|command|test|\[|pwd|echo|printf|sed\s+-n|jq|diff|du|ps|pgrep|curl|"
-    r"git\s+(?:-C\s+\S+\s+)?(?:cat-file|show|log|diff|status|rev-parse|ls-files|ls-tree|ls-remote|grep|blame|branch|remote|config|stash\s+list|"
+    r"(?:ls|cat|head|tail|wc|stat|file|tree|find|fd|grep|egrep|rg|ag|which|type|command|test|\[|pwd|echo|printf|sed\s+-n|jq|diff|du|ps|pgrep|"
+    r"git\s+(?:-C\s+\S+\s+)?(?:cat-file|show|log|diff|status|rev-parse|ls-files|ls-tree|ls-remote|grep|blame|stash\s+list|"
     r"merge-base|describe|for-each-ref|show-ref|check-ignore))(?![\w./-])"
 )
 _DOING = (ToolKind.RUN, ToolKind.EDIT, ToolKind.WRITE, ToolKind.PATCH)
+_WRITES = re.compile(r"(?<![0-9&])>(?!\s*/dev/null|&)")
 _SAYS_NO = re.compile(
     r"\s*(?:The user (?:doesn|rejected|declined|denied)|User (?:rejected|declined|denied))", re.IGNORECASE
 )
@@ -225,6 +226,8 @@ def was_refused(text: str) -> bool:
 
 def only_looks(command: str) -> bool:
     """Whether a command only looks something up: where it ends badly there was nothing to see, and nothing is to be mended."""
+    if _WRITES.search(command) is not None:
+        return False
     for one in re.split(r"&&|\|\||[;|\n]", command[_start(command) :]):
         if one.strip() and _LOOKS.match(one, _start(one)) is None:
             return False

@@ -60,6 +60,7 @@ class _Gatherer:
         bare: bool = False,
     ) -> None:
         body = "\n".join(line.rstrip() for line in text.strip().split("\n") if line.strip())
+        body = _LIST_MARK.sub("", body)  # it gets one of ours
         if body:
             found = frozenset(terms(body))
             self.units.append(Unit(section, order, body, tuple(dict.fromkeys(seqs)), prior, rank, bare, found))
@@ -362,7 +363,7 @@ def _lines(event: Event) -> Iterator[str]:
     numbered = event.voice is Voice.RESULT and event.call is not None and event.call.kind is ToolKind.READ
     for text in texts:
         for line in text[:40_000].split("\n"):
-            stripped = _LIST_MARK.sub("", _NUMBER.sub("", line) if numbered else line).strip()
+            stripped = (_NUMBER.sub("", line) if numbered else line).strip()
             if 24 <= len(stripped) <= 170:
                 yield stripped
 

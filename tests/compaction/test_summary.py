@@ -6,9 +6,10 @@ from itertools import product
 
 from compaction.answers import answer
 from compaction.plan import Section, Snapshot, SummaryAnswer, SummaryAsk
+from compaction.summary import manifest
 from compaction.summary.items import terms, words
 from compaction.summary.survey import survey
-from compaction.summary.template import EARLIER, TITLES, faults, parse, render
+from compaction.summary.template import EARLIER, LISTED, TITLES, faults, parse, render
 from sessions.meters.tokens import count
 from tests.builders import call, context, native_summary, prompt, read, result, say, session
 
@@ -329,3 +330,65 @@ def test_need_follows_its_signs() -> None:
     assert p["u:https://example.org/page"] < p["i:only_in_output"]
     late = survey(session(*story, *(group for n in range(40) for group in (say("word"), prompt("ok")))).items).needs.p
     assert all(late[term] < p[term] for term, _ in product(("i:edited_name", "i:asked_for_name"), (0,)))
+
+
+def test_files_commands_and_exit_codes_stand_below_every_summary_and_are_carried_on() -> None:
+    start = session(
+        prompt("Mend the import."),
+        read("/home/ada/app/src/csv.rs", "fn parse_ledger() {}\n" * 30),
+        call("Bash", command="cargo test import_ledger"),
+        result("Exit code 101\nerror: import_ledger failed\n" + "x\n" * 200, error=True),
+        call("Bash", command="ls -la src"),
+        result("total 0\n" * 100),
+        say("The parser loses the last row."),
+    )
+    first = summarised(start)
+    assert "- ran `cargo test import_ledger` → exit code 101" in manifest.of(first.text)
+    assert "`/home/ada/app/src/csv.rs`: read ×1" in manifest.of(first.text)
+    assert "ls -la" not in manifest.of(first.text)
+    assert not any(LISTED in s.text for s in parse(first.text))
+    assert [s.title for s in parse(first.text) if s.lines] == [s.title for s in first.sections if s.lines]
+    again = summarised(session(native_summary(first.text), prompt("go on"), say("Looking on.\n" * 200)))
+    assert "- ran `cargo test import_ledger` → exit code 101" in manifest.of(again.text)
+    assert again.text.count(LISTED) == 1
+
+
+def test_what_was_refused_or_only_looked_up_is_neither_an_error_nor_a_task() -> None:
+    refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    start = session(
+        prompt("Mend the import."),
+        call("Bash", command="rm -rf build"),
+        result(refusal, error=True),
+        call("Bash", command="cd /home/ada/app && ls nowhere 2>/dev/null | head -3"),
+        result("Exit code 2\nls: cannot access nowhere", error=True),
+        call("Bash", command="git cat-file -p 0a1b2c"),
+        result("Exit code 128\nfatal: Not a valid object name", error=True),
+        call("Bash", command="cat schema.sql | psql ledger"),
+        result("Exit code 3\nerror: relation exists", error=True),
+        say("- The schema is there already, because it was applied before."),
+    )
+    found = {s.title: s.text for s in summarised(start).sections}
+    for title in (TITLES[3], TITLES[6]):
+        assert "psql ledger" in found[title]
+        assert not any(word in found[title] for word in ("rm -rf", "nowhere", "cat-file"))
+    assert "refused by the user: rm -rf build" in found[TITLES[4]]
+    assert "- - " not in summarised(start).text
+
+
+def test_a_chinese_session_is_told_in_chinese_under_the_same_headings() -> None:
+    start = session(
+        prompt("请修复 import_ledger 的解析错误，不要改动数据库结构"),
+        call("Bash", command="cargo test import_ledger"),
+        result("Exit code 101\nerror: import_ledger failed\n" + "x\n" * 100, error=True),
+        say("问题是缓冲区太小，所以最后一行丢失。"),
+        prompt("现在把 WriterQueue 也改掉"),
+        say("接下来运行测试。"),
+    )
+    made = summarised(start)
+    assert faults(made.text) == []
+    found = {s.title: s.text for s in made.sections}
+    assert "最新：现在把 WriterQueue 也改掉" in found[TITLES[0]]
+    assert "退出码 101" in found[TITLES[3]]
+    assert "此后未见通过" in found[TITLES[3]]
+    assert "尚未通过：cargo test import_ledger" in found[TITLES[6]]
+    assert parse(made.text) == [Section(s.title, tuple((text, ()) for text, _ in s.lines)) for s in made.sections]
