@@ -293,3 +293,22 @@ def test_command_and_api_say_the_same(session: Session, tmp_path: Path) -> None:
     assert [one["new"] for one in difference["sections"] if one["new"]] == [["mine"]]
     put = client.put(f"/api/sessions/{name}/session-memory", {"text": "x"}, content_type="application/json")
     assert (put.status_code, put.json()["error"]["code"]) == (422, "bad_memory")
+
+
+def test_the_page_of_what_was_learned_decides_and_shows_where_it_was_said(session: Session) -> None:
+    note = project_memory.propose_from(session)[0]
+    operator, viewer = signed_in(session.workspace, Role.OPERATOR), signed_in(session.workspace, Role.VIEWER)
+    page = operator.get("/memory").content.decode()
+    assert f"/s/{session.pk}?at=e{note.evidence[0][1][0]}" in page
+    assert viewer.post("/memory", {"do": "accept", "note": note.pk, "wording": "x"}).status_code == 403
+    sent = operator.post("/memory", {"do": "accept", "note": note.pk, "wording": "Say <i>less</i>."})
+    assert sent.status_code == 302
+    assert "Say &lt;i&gt;less&lt;/i&gt;." in viewer.get("/memory?state=accepted").content.decode()
+    assert operator.post("/memory", {"do": "accept", "note": "9999"}).status_code == 409
+    found = told("project-memory", "--state", "accepted")
+    assert [row["text"] for row in found["notes"]] == ["Say <i>less</i>."]
+    assert "Say <i>less</i>." in found["index"]
+    said = operator.get("/api/project-memory?state=accepted").json()
+    assert said == found["notes"]
+    stranger = signed_in(Workspace.objects.create(name="Two", slug="two"), Role.ADMIN)
+    assert note.text not in stranger.get("/memory").content.decode()
