@@ -45,7 +45,11 @@ def session_list(request: HttpRequest) -> HttpResponse:
         "agents": [(agent, pages.agent_label(agent)) for agent in agents],
         "projects": projects,
         "owners": listing.owners(asked.workspace),
-        "saved": list(ListView.objects.filter(workspace_id=asked.workspace.pk, user_id=request.user.pk).order_by("name")),
+        "saved": list(
+            ListView.objects.filter(workspace_id=asked.workspace.pk, user_id=cast("int", request.user.pk)).order_by(
+                "name"
+            )
+        ),
         "people": people_of(asked.workspace) if may_operate(asked) else [],
         "hidden_subs": 0 if wanted.subs else listing.sessions_of(asked.workspace, replace(wanted, subs=True)).count(),
     }
