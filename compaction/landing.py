@@ -64,7 +64,9 @@ def land(
     _check_newcomers(run, session, hidden_by(edits) - run.base.hidden)
     version = _written(session, run, edits, label, status)
     set_head(session, version, by=run.by, what="compacted", redo=[], facts={"run": run.pk, "strategy": run.strategy})
-    end = {} if open_end else {"state": Run.State.COMPLETED, "phase": Run.State.COMPLETED, "ended_at": Now()}
+    end: dict[str, Any] = (
+        {} if open_end else {"state": Run.State.COMPLETED, "phase": Run.State.COMPLETED, "ended_at": Now()}
+    )
     Run.objects.filter(pk=run.pk).update(
         status=status, version=version, report=report, heartbeat_at=Now(), **end, **fields
     )

@@ -363,7 +363,7 @@ class _Course:
         """Hold, land or refuse what came of it."""
         assert self.result is not None
         held, result, label = self.held, self.result, self.choice.strategy.label
-        more = {} if self.draft is None else {"draft": self.draft, "pins": sorted(self.choice.pins)}
+        more: dict[str, Any] = {} if self.draft is None else {"draft": self.draft, "pins": sorted(self.choice.pins)}
         if self.seen is None or not result.lands:
             _end_without(held, result, **more)
             return
