@@ -149,7 +149,7 @@ def _taken(chromium: str, link: str, given: dict[str, str], out: Path, names: li
                 tab.emulate_media(color_scheme="light")
                 tab.goto(host + PAGES[name].format(**given))
                 # An open stream of events never ends: what was asked for at the beginning is waited for, no more.
-                tab.wait_for_function("() => !document.querySelector('[aria-busy=true], .waiting')")
+                tab.wait_for_function("() => !document.querySelector('[aria-busy=true], [hx-trigger=load] > .waiting')")
                 for scheme in ("light", "dark"):
                     tab.emulate_media(color_scheme=scheme)
                     picture = context.new_cdp_session(tab) if tab is page else stranger.new_cdp_session(tab)
