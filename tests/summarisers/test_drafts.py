@@ -21,6 +21,7 @@ from sessions.store import edits_of
 from sessions.versions import Refused
 from tests.compaction.stage import age, context_hash, everything, head_of, member_of
 from tests.loopback import Server
+from tests.summarisers.conftest import MODELS
 from tests.summarisers.texts import nine
 from webapp.models import Role
 
@@ -215,3 +216,37 @@ def test_the_api_holds_previews_and_applies(
     assert other.status_code == 409, "words that were not looked at were taken"
     landed = post(f"/runs/{whole['id']}/apply", summary=nine("Mine."), plan_digest=seen["plan_digest"])
     assert (landed.status_code, landed.json()["state"]) == (202, "completed"), landed.content
+
+
+def test_the_page_writes_shows_and_applies_a_draft(
+    session: Session, server: Server, models: list[float], client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.says(nine("Bytes are read in pieces."))
+    monkeypatch.setattr(tasks, "start", lambda run: None)
+    client.force_login(member_of(session.workspace, "quill", Role.OPERATOR))
+    here = f"/s/{session.pk}/compact"
+    chosen = {"strategy": "hybrid", "set.free": "1,000,000", "summariser": f"llm:{MODELS['openai']}"}
+    asked = client.post(here, {**chosen, "do": "draft"})
+    run = Run.objects.get()
+    assert (asked.status_code, f"held={run.pk}" in asked["Location"], run.hold) == (302, True, True)
+    writing = client.get(asked["Location"]).content.decode()
+    assert 'id="drafting"' in writing
+    assert 'id="why-not"' in writing
+
+    runs.execute(run.pk)
+    done = client.get(f"/s/{session.pk}/runs/{run.pk}/draft", headers={"HX-Request": "true"})
+    page = client.get(done["HX-Redirect"]).content.decode()
+    assert "Bytes are read in pieces. (Current Work)" in page
+    assert f"written by {MODELS['openai']}" in page
+    assert "1,000 in, 77 out" in page
+
+    words = {f"section-{n}": f"- Mine, {n}" for n in range(1, 10)}
+    sent = client.post(
+        here, {**chosen, **words, "held": run.pk, "was": "hybrid|", "do": "apply", "draft": "x", "shown": "x"}
+    )
+    assert sent.status_code == 302, sent.content.decode()[:2000]
+    runs.execute(run.pk)
+    run.refresh_from_db()
+    assert run.state == Run.State.COMPLETED, run.reason
+    assert "Mine, 4" in summary_of(run)
+    assert len(server.asked) == 1
