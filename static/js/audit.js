@@ -50,8 +50,9 @@
       document.querySelectorAll("input[name='n']").forEach((box) => { box.checked = event.target.checked; });
     }
     if (event.target.matches("[data-select-all], input[name='n']")) count();
-    // A facet stands beside the form that it belongs to: its change does not bubble there.
-    if (event.target.matches("[form='filters']")) htmx.trigger("#filters", "submit");
+    // A facet stands beside the form that it belongs to, so that its change does not bubble there. The search field asks as it is typed in:
+    // that it is left asks for nothing more.
+    if (event.target.form && event.target.form.id === "filters" && event.target.type !== "search") htmx.trigger("#filters", "submit");
     const pick = event.target.closest(".audit-search .pick.check");
     if (pick) pick.classList.toggle("set", event.target.checked);
   });
