@@ -123,7 +123,9 @@ def draft(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
         return render(request, "compaction/_drafting.html", context)
     if row.draft is None:
         href += f"&held={row.pk}"  # to say there why there is none
-    return HttpResponse(status=200, headers={"HX-Redirect": f"{href}#part-summary"})
+    return HttpResponse(
+        status=200, headers={"HX-Redirect": href}
+    )  # without a fragment: it might be all that changes, and then nothing would be fetched
 
 
 def _preview(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import PATIENCE
 from tests.loopback import Hang, Server, serving
 from tests.summarisers.texts import nine
 
@@ -69,7 +70,7 @@ def test_a_draft_is_written_read_changed_and_applied(
     request.getfixturevalue("live_worker")
 
     # It comes by itself: in the editor, with what it cost, and the report of what this text keeps.
-    page.locator("#part-summary", has_text=f"written by {MODEL}").wait_for()
+    page.locator("#part-summary", has_text=f"written by {MODEL}").wait_for(timeout=4 * PATIENCE)
     assert "Bytes are read in pieces of 64 KiB." in page.locator("#section-1").input_value()
     cost = page.locator("#part-cost").inner_text()
     assert f"Written by {MODEL}, 1 call" in cost
