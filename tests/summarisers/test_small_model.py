@@ -34,7 +34,7 @@ def address() -> Iterator[str]:
 
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(carrier.origin).parent.glob("*.gguf")))
-    params.n_ctx = 4096
+    params.n_ctx = 8192
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
         1  # threads that wait for each other crawl on a busy machine
@@ -53,7 +53,7 @@ def session(address: str, settings: Any, tmp_path: Path) -> Session:
     settings.LLM_KEYS, settings.LLM_URLS = {"compatible": None}, {"compatible": address}
     settings.LLM_TIMEOUT, settings.LLM_RETRIES, settings.LLM_FALLBACK = 1_500, 0, None  # on a busy machine it is slow
     found = taken_in(a_workspace(), tmp_path, entries=40)
-    put(found.workspace, "smollm2", {"context": 2048, "output": 200}, source="the test")
+    put(found.workspace, "smollm2", {"context": 4096}, source="the test")
     return found
 
 
