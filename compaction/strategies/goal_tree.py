@@ -103,7 +103,7 @@ class GoalTree:
             out = set().union(*(part for _, part, _, _ in folded)) | _notes(snapshot)
             then = over(name, params["full"], plan, snapshot, budget, out, at)
             if then.status in LANDS:
-                return replace(then, facts=facts | then.facts)
+                return replace(then, facts={**facts, **then.facts})
             facts["then"] = then.reason
         if plan is not None:
             return plan

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from sessions.abandoned import FACETS, MOST, PAGE, SORTS, BadCursor, Wanted
+from sessions.abandoned import MOST, PAGE, SORTS, BadCursor, Wanted
 from sessions.abandoning import settle
+from sessions.audittally import FACETS
 from sessions.goal_answers import abandoned_of
 from sessions.management.base import SessionsCommand, counted, first_line
 from sessions.naming import find_session
