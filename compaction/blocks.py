@@ -92,12 +92,16 @@ def blocks(items: Sequence[Item]) -> Blocks:
         for call_id in own:
             calls[call_id] = here
         rough.append(here)
+    return _numbered([root(block) for block in rough])
+
+
+def _numbered(roots: Sequence[int]) -> Blocks:
+    """The blocks, numbered in the order of their first items."""
     numbers: dict[int, int] = {}
     of: list[int] = []
     first: list[int] = []
     last: list[int] = []
-    for position, block in enumerate(rough):
-        found = root(block)
+    for position, found in enumerate(roots):
         number = numbers.setdefault(found, len(first))
         if number == len(first):
             first.append(position)

@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from compaction import compare_views, edit_views, learned_views, memory_views, rollback_views, standing_views, touched_views, views
+from compaction import (
+    compare_views,
+    edit_views,
+    learned_views,
+    memory_views,
+    rollback_views,
+    standing_views,
+    touched_views,
+    views,
+)
 
 app_name = "compaction"
 

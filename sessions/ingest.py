@@ -448,9 +448,7 @@ def _grow_document(
     return True
 
 
-def _read_on(
-    session: Session, adapter: Adapter, taken: Taken, *, anew: bool, keeping: Keeping | None = None
-) -> None:
+def _read_on(session: Session, adapter: Adapter, taken: Taken, *, anew: bool, keeping: Keeping | None = None) -> None:
     source = session.source
     if anew:
         source.adapter_version = adapter.version

@@ -98,9 +98,12 @@ class Abandonment(models.Model):
     review = models.TextField(choices=Review, default=Review.UNREVIEWED)
     assignee = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_SET_NULL, null=True, related_name="+")
     family = models.TextField(
-        default="", help_text="`folded` of the first goal that was given up in like words: one family is one goal tried again"
+        default="",
+        help_text="`folded` of the first goal that was given up in like words: one family is one goal tried again",
     )
-    kinship = models.FloatField(default=1.0, help_text="trigrams shared with that first one, 0 to 1; 1 is the same words")
+    kinship = models.FloatField(
+        default=1.0, help_text="trigrams shared with that first one, 0 to 1; 1 is the same words"
+    )
     stands = models.BooleanField(default=True)
     agent = models.TextField()
     project = models.TextField(null=True)

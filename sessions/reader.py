@@ -65,7 +65,10 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
     lines = drawn_lines(session, rows, bodies)
     if until is None:
         spent = BAND * sum(1 for band in seen.bands if stretch.low < band.start <= stretch.high)
-        stretch, lines = borne(stretch, lines, spent=spent, selected=selected, backward=before is not None)
+        spent += sum(weight(line) for ghost in opened.values() for line in ghost.blocks or ())
+        # A ghost that is open stays in the window: with it the entry behind it.
+        kept = max((ghost.band.stop for ghost in opened.values()), default=selected)
+        stretch, lines = borne(stretch, lines, spent=spent, selected=kept, backward=before is not None)
         added = [one for one in added if stretch.low <= one.after < stretch.high + (not stretch.later)]
     for line in lines:
         if isinstance(line, Line):

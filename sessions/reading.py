@@ -228,7 +228,9 @@ class _Going:
             entry = self.reader.read(line)
         placed = self.assembly.place(entry, line, copied=copied)
         batch.add(placed, source_id)
-        self.telling.add(placed, lasting=line.ended)  # behind it: a history may ask for the parts of the entry it is given
+        self.telling.add(
+            placed, lasting=line.ended
+        )  # behind it: a history may ask for the parts of the entry it is given
         self.malformed += entry.kind is Kind.MALFORMED
 
     def document(self, lines: list[Line], session: Session, batch: Batches) -> None:

@@ -116,9 +116,7 @@ def copy_entries(session_id: Any, source_id: int, placed: Sequence[Placed]) -> N
 
 
 @contextmanager
-def copying(
-    table: str, columns: Sequence[str], *, many: bool = False
-) -> Iterator[Callable[[Sequence[Any]], None]]:
+def copying(table: str, columns: Sequence[str], *, many: bool = False) -> Iterator[Callable[[Sequence[Any]], None]]:
     """A COPY into a table; what it gives takes a row. Until it ends the connection does nothing else. Errors are Django's own.
 
     `many`: the rows go out from a thread of their own, so that the database works on them while the next are made.

@@ -267,7 +267,9 @@ def _by_digest(workspace: Any, sha256: str) -> Source | None:
     except ValueError:
         return None
     whole = Q(digested=None) | Q(digested=F("size"))
-    return Source.objects.filter(workspace=workspace, digest=digest, superseded=False).filter(whole).order_by("pk").first()
+    return (
+        Source.objects.filter(workspace=workspace, digest=digest, superseded=False).filter(whole).order_by("pk").first()
+    )
 
 
 def _upload(workspace: Any, path: str) -> Upload | None:

@@ -65,7 +65,9 @@ def not_understood(request: HttpRequest, error: ValidationError) -> HttpResponse
 
 # A verb's refusal that is not a conflict with how things stand: a request that means nothing, or a thing that is not there.
 REFUSAL_STATUS = {
-    **dict.fromkeys(("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "bad_memory", "no_model", "usage"), 422),
+    **dict.fromkeys(
+        ("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "bad_memory", "no_model", "usage"), 422
+    ),
     **dict.fromkeys(("no_such_rule", "no_such_limit", "no_writer", "no_such_note"), 422),
     **dict.fromkeys(("no_such_cause", "no_such_state", "no_such_member", "none"), 422),
     **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn", "no_such_step", "no_such_file"), 422),

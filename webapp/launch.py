@@ -23,7 +23,19 @@ from webapp.embedded.shared import attached
 
 # These ask no database, or (`up`) bring their own, or (`push`) speak to another server.
 WITHOUT_DATABASE: Final = frozenset(
-    {"", "help", "version", "up", "push", "screenshots", "check", "makemigrations", "collectstatic", "findstatic", "makemessages"}
+    {
+        "",
+        "help",
+        "version",
+        "up",
+        "push",
+        "screenshots",
+        "check",
+        "makemigrations",
+        "collectstatic",
+        "findstatic",
+        "makemessages",
+    }
     | {"compilemessages", "diffsettings", "startapp", "startproject"}
 )
 # These work on the database as it is: they are how one looks at migrations or moves between them.

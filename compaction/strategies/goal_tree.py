@@ -88,9 +88,7 @@ class GoalTree:
         named = _named(params["goals"])
         unknown = sorted(named - goals.keys())
         if unknown:
-            return Plan(
-                name, Status.NOOP_NOTHING_TO_DO, f"this session has no goal {', '.join(unknown)}", facts=facts
-            )
+            return Plan(name, Status.NOOP_NOTHING_TO_DO, f"this session has no goal {', '.join(unknown)}", facts=facts)
         roots = _roots(goals, params["which"], named)
         branches = _branches(snapshot, roots, keep_messages=params["messages"]) if roots else {}
         folded = _worth_a_note(snapshot, budget, goals, branches)

@@ -16,9 +16,9 @@ from compaction.plan import Count, NotWritten, Section, Status, SummaryAnswer, S
 from compaction.summarisers import prompts
 from compaction.summarisers.transcript import Layout, Level, TooLarge, lay_out
 from compaction.summary.events import Event, Voice
+from compaction.summary.manifest import LARGEST, SHARE, manifest
 from compaction.summary.shapes import NINE, faults
 from compaction.summary.survey import Survey
-from compaction.summary.manifest import LARGEST, SHARE, manifest
 from compaction.summary.template import PREFACE, parse
 
 UNKNOWN_WINDOW = 32_000

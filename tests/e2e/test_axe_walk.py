@@ -36,7 +36,7 @@ def test_no_page_has_a_violation(
     def ask(where: str, options: str) -> None:
         for one in page.evaluate(f"async () => (await axe.run(document, {options})).violations"):
             for node in one["nodes"][:3]:
-                found.append(f"{where}: {one['id']}: {node['target']}: {node['html'][:160]}")  # noqa: PERF401
+                found.append(f"{where}: {one['id']}: {node['target']}: {node['html'][:160]}")
 
     for name, address in PAGES.items():
         page.set_viewport_size(WIDE)

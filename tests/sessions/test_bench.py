@@ -63,7 +63,9 @@ def test_an_appended_line(leaves_nothing):
 
 
 def test_pages(leaves_nothing):
-    found = bench("pages", "--small", "60", "--large", "300", "--steps", "3000", "--sessions", "7", "--goals", "60", "--runs", "1")
+    found = bench(
+        "pages", "--small", "60", "--large", "300", "--steps", "3000", "--sessions", "7", "--goals", "60", "--runs", "1"
+    )
     assert [row["page"] for row in found["pages"]] == ["session", "entries"]
     assert all(row["small_bytes"] > 500 for row in found["pages"])
     assert found["ratio"] == found["pages"][0]["ratio"] > 0

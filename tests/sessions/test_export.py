@@ -25,7 +25,7 @@ GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 SLACK = "xoxb-" + "263594206564-2343594206564-FGqddMF8t08v8N7Oq4i57vs1"
 KEY = (
     "-----BEGIN RSA "
-     "PRIVATE KEY-----\n"
+    "PRIVATE KEY-----\n"
     + "MIIEpAIBAAKCAQEA1c7+9z5Pad7OejecsQ0bu3aumSZZ4dYBlyuR1V2AbPlYQK3p\n" * 3
     + "-----END RSA PRIVATE KEY-----"
 )

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from compaction.plan import NotWritten, Status, SummaryAnswer, SummaryAsk
-from compaction.summary.manifest import HEADING
 from compaction.summarisers.transcript import Level, TooLarge, fenced, lay_out
 from compaction.summarisers.writing import Capacity, Job, Overflow, Reply, Request, forecast, job, write
 from compaction.summary.events import Voice
+from compaction.summary.manifest import HEADING
 from compaction.summary.shapes import CONCLUSION, PLAIN, SHAPES, faults
 from compaction.summary.survey import survey
 from sessions.meters.tokens import count

@@ -66,7 +66,7 @@ def test_what_pages_and_code_say_stands_in_the_catalogue() -> None:
         for said in IN_TEMPLATES.findall(path.read_text(encoding="utf-8")):
             # A percent sign of a template is doubled in the catalogue.
             if not {ast.literal_eval(said), ast.literal_eval(said).replace("%", "%%")} & set(texts):
-                missing.append(f"{path.name}: {said}")  # noqa: PERF401
+                missing.append(f"{path.name}: {said}")
     for room in ("webapp", "sessions", "compaction"):
         for path in sorted((CHECKOUT / room).rglob("*.py")):
             source = path.read_text(encoding="utf-8")

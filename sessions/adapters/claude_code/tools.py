@@ -70,7 +70,9 @@ def plan_payload(tool: str | None, arguments: Any) -> Any:
         return None
     if tool == "TodoWrite":
         todos = arguments.get("todos")
-        return _todo_rows(todos) or ([] if todos == [] else [["", ""]])  # a list that cannot be read says nothing; an empty one does
+        return _todo_rows(todos) or (
+            [] if todos == [] else [["", ""]]
+        )  # a list that cannot be read says nothing; an empty one does
     keep = ("subject",) if tool == "TaskCreate" else ("taskId", "status", "subject")
     return {key: words(arguments[key])[:1000] for key in keep if isinstance(arguments.get(key), str | int)}
 
