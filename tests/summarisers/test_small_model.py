@@ -36,9 +36,8 @@ def address() -> Iterator[str]:
     params.model.path = str(next(Path(carrier.origin).parent.glob("*.gguf")))
     params.n_ctx = 8192
     params.n_parallel = 1
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
-        1  # threads that wait for each other crawl on a busy machine
-    )
+    # Threads that wait for each other crawl on a busy machine.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.warmup = False
     server = xllamacpp.Server(params)
     yield f"{server.listening_address}/v1"
