@@ -24,12 +24,16 @@ class Command(SessionsCommand):
         append = which.add_parser("append", help="work of taking in one appended line, by the size of the session")
         append.add_argument("--mb", type=_count, nargs="+", default=[1, 25, 300], metavar="N")
         append.add_argument("--lines", type=_count, default=15, metavar="N")
-        pages = which.add_parser("pages", help="server time of a short and a long session's page, side by side; of the chart; of the audit")
+        pages = which.add_parser(
+            "pages", help="server time of a short and a long session's page, side by side; of the chart; of the audit"
+        )
         pages.add_argument("--small", type=_count, default=500, metavar="ENTRIES")
         pages.add_argument("--large", type=_count, default=50_000, metavar="ENTRIES")
         pages.add_argument("--steps", type=_count, default=100_000, metavar="N", help="of the chart (default: 100,000)")
         pages.add_argument("--sessions", type=_count, default=5_000, metavar="N", help="of the audit (default: 5,000)")
-        pages.add_argument("--goals", type=_count, default=50_000, metavar="N", help="given up in them (default: 50,000)")
+        pages.add_argument(
+            "--goals", type=_count, default=50_000, metavar="N", help="given up in them (default: 50,000)"
+        )
         pages.add_argument("--runs", type=_count, default=15, metavar="N")
         browser = which.add_parser("browser", help="until a long session's first entries stand in a browser")
         browser.add_argument("--entries", type=_count, default=15_000, metavar="N")
@@ -38,7 +42,9 @@ class Command(SessionsCommand):
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
         compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
         compaction.add_argument("--runs", type=_count, default=3, metavar="N")
-        search = which.add_parser("search", help="time of typical searches over many entries, and what their index costs")
+        search = which.add_parser(
+            "search", help="time of typical searches over many entries, and what their index costs"
+        )
         search.add_argument("--entries", type=_count, default=1_000_000, metavar="N", help="default: 1,000,000")
         search.add_argument("--runs", type=_count, default=5, metavar="N")
         for one in (ingest, append, pages, browser, compaction, search, *self.more(which)):
@@ -121,7 +127,7 @@ class Command(SessionsCommand):
                 for row in value["sizes"]:
                     self.stdout.write(
                         f"{row['entries']:>9,} entries: preview {row['preview_seconds']:.2f} s ({row['loading_seconds']:.2f} s loading, "
-                        f"{row['beyond_loading_seconds']:.2f} s beyond), context {row['context_seconds']:.2f} s, "
+                        f"{row['beyond_loading_seconds']:.2f} s beyond, {row['beyond_loading_cpu_seconds']:.2f} s of it CPU), context {row['context_seconds']:.2f} s, "
                         f"all meters {row['meters_seconds'] * 1000:.1f} ms; {row['status']}, "
                         f"{row['tokens_before']} → {row['tokens_after']} tokens, peak memory {row['peak_memory'] / 1e6:,.0f} MB"
                     )
