@@ -106,8 +106,9 @@ def _discard(request: HttpRequest, session: Session, data: QueryDict) -> HttpRes
     held = drafting.run_of(session, choosing)
     if held is not None:
         with suppress(Refused):  # it may have ended in the meantime
-            runs.cancel(held.pk)
-    choosing.held = None
+            held = runs.cancel(held.pk)
+    if held is None or held.state not in Run.LIVE:  # one that is still stopping is followed until it has
+        choosing.held = None
     return redirect(f"{reverse('compaction:compact', args=[session.pk])}?{showing.address(choosing)}")
 
 
