@@ -212,12 +212,14 @@ class GoalItem:
 class GoalChange:
     """What a record did to the goals. `whole`: `items` is the complete list and replaces the former; else only these items change.
 
-    `focus`: key of the goal that entries belong to from here on, where the agent says it of each; "" is none.
+    `focus`: key of the goal that entries belong to from here on, where the agent says it of each; "" is none. `plan`: the text of a plan
+    that was agreed on in plan mode and is worked on from here.
     """
 
     items: tuple[GoalItem, ...]
     whole: bool
     focus: str | None = None
+    plan: str | None = None
 
 
 @value(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Lists that are rewritten whole are followed by identity (`matching`): the agent's key, else the exact text, else a text with small
 edits, so that a reworded item stays itself. An open item that vanishes from a rewritten list is dropped; one that comes back is itself
-again. Where an agent keeps no plan, each request of the person is a goal of its own (path "r1", "r2", …), marked inferred. An inline
+again. Where an agent keeps no list, each request of the person is a goal of its own (path "r1", "r2", …), marked inferred, and so is a
+plan that was agreed on in plan mode: it is worked on until the next request. An inline
 sub-agent keeps its own list: its items stand under the goal that was in progress when it first stated one.
 
 Bad input has named fallbacks: a parent that is not there (or is the item itself) leaves the item at the top; a path that is taken is
@@ -25,6 +26,7 @@ OPEN = (GoalStatus.PENDING, GoalStatus.IN_PROGRESS)
 ADDED = (
     90_000  # position from which goals stand that a person or a program added here ("+1"): behind those of the agent
 )
+_PLAN = 4_000  # characters of a plan's text that are kept as its goal's note
 _LANES = 64  # inline sub-agents whose goal in progress is remembered
 
 
@@ -106,6 +108,10 @@ class GoalTracker:
     def apply(self, change: GoalChange, seq: int, lane: str = "") -> None:
         """Take in one change made by entry `seq`."""
         begun: list[Goal] = []
+        if change.plan:
+            self._infer(f"Plan: {title_of(change.plan)}", seq, change.plan.strip()[:_PLAN])
+            if not change.items and not change.whole:
+                return
         if change.whole:
             self._rewrite(change.items, seq, lane, begun)
         else:
@@ -122,14 +128,25 @@ class GoalTracker:
 
     def request(self, text: str, seq: int) -> None:
         """A person's message opened a turn at entry `seq`: an inferred goal, shown only where the agent keeps no plan."""
+        self._infer(re.sub(r"\s+", " ", text[:2000]).strip()[:200] or "(no text)", seq)
+
+    def _infer(self, title: str, seq: int, note: str | None = None) -> None:
+        """What is worked on from entry `seq` on, as far as it can be told without a list; what was so before is taken for done."""
         if self.inferred and self.inferred[-1].status is GoalStatus.IN_PROGRESS:
             self.inferred[-1].status = GoalStatus.COMPLETED
             self.inferred[-1].closed_seq = seq
             self.changed.add(self.inferred[-1].path)
-        title = re.sub(r"\s+", " ", text[:2000]).strip()[:200] or "(no text)"
         self.requests += 1
         self.inferred.append(
-            Goal(f"r{self.requests}", title, GoalStatus.IN_PROGRESS, first_seq=seq, last_seq=seq, inferred=True)
+            Goal(
+                f"r{self.requests}",
+                title,
+                GoalStatus.IN_PROGRESS,
+                note=note,
+                first_seq=seq,
+                last_seq=seq,
+                inferred=True,
+            )
         )
         self.changed.add(f"r{self.requests}")
 
@@ -376,6 +393,13 @@ class GoalTracker:
         self.lanes[lane] = goal.path if goal is not None else self.current
         while len(self.lanes) > _LANES:
             del self.lanes[next(iter(self.lanes))]
+
+
+def title_of(plan: str) -> str:
+    """What a plan is called: its first heading, else its first line."""
+    lines = [line.strip() for line in plan[:4_000].splitlines() if line.strip()]
+    first = next((line for line in lines if line.startswith("#")), lines[0] if lines else "")
+    return re.sub(r"\s+", " ", first.lstrip("#*- ").rstrip("*")).strip()[:180] or "(no title)"
 
 
 def path_key(path: str) -> tuple[tuple[int, str], ...]:

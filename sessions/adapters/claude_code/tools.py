@@ -23,7 +23,8 @@ _STATUS = {
     "deleted": GoalStatus.ABANDONED,
     "cancelled": GoalStatus.ABANDONED,
 }
-PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate"})
+PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "ExitPlanMode"})
+_PLAN = 4_000  # characters of a plan that are kept
 
 
 def result_facts(result: Any, *, is_error: bool) -> dict[str, Any]:
@@ -73,6 +74,8 @@ def plan_payload(tool: str | None, arguments: Any) -> Any:
         return _todo_rows(todos) or (
             [] if todos == [] else [["", ""]]
         )  # a list that cannot be read says nothing; an empty one does
+    if tool == "ExitPlanMode":
+        return {"plan": words(arguments.get("plan"))[:_PLAN]}
     keep = ("subject",) if tool == "TaskCreate" else ("taskId", "status", "subject")
     return {key: words(arguments[key])[:1000] for key in keep if isinstance(arguments.get(key), str | int)}
 
@@ -85,6 +88,11 @@ def plan_change(tool: str, payload: Any, result: Any, text: str, tasks: dict[str
         return todos_change(rows) if rows else GoalChange((), whole=True)
     if not isinstance(payload, Mapping):
         return None
+    if tool == "ExitPlanMode":
+        # Newer versions keep the text in a file and repeat it with the answer.
+        plan = words(payload.get("plan")) or words(result.get("plan"))
+        agreed = "approved your plan" in text[:400]
+        return GoalChange((), whole=False, plan=plan[:_PLAN]) if plan.strip() and agreed else None
     if tool == "TaskCreate":
         task = result.get("task")
         found = re.search(r"Task #(\S+) created", text)

@@ -6,12 +6,13 @@ ids; the thread's goal, where there is one, stands above the plan's steps.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from sessions.entries import GoalChange, GoalItem, GoalStatus, Part
+from sessions.entries import GoalChange, GoalItem, GoalStatus, Part, PartKind
 
 _TOOLS = frozenset({"update_plan", "create_goal", "update_goal", "get_goal"})
 _PENDING = 32  # calls without an output that are remembered
@@ -24,6 +25,20 @@ _GOAL = {
     "usage_limited": (GoalStatus.PENDING, "stopped by the usage limit"),
     "budget_limited": (GoalStatus.PENDING, "stopped by its budget"),
 }
+
+
+_PROPOSED = re.compile(r"<proposed_plan>\s*(.*?)\s*</proposed_plan>", re.DOTALL)
+_LONGEST = 4_000  # characters of a proposed plan that are kept
+
+
+def proposed(parts: tuple[Part, ...]) -> GoalChange | None:
+    """The plan that an answer in plan mode proposes, in a block of its own (Codex CLI 0.148)."""
+    for part in parts:
+        if part.kind is PartKind.TEXT and "<proposed_plan>" in part.text:
+            found = _PROPOSED.search(part.text)
+            if found is not None and found[1]:
+                return GoalChange((), whole=False, plan=found[1][:_LONGEST])
+    return None
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from sessions.adapters.codex import flat, meta
 from sessions.adapters.codex.copies import Copies
 from sessions.adapters.codex.events import read_event
 from sessions.adapters.codex.items import Item, of_replacement, read_item
-from sessions.adapters.codex.plans import Plans
+from sessions.adapters.codex.plans import Plans, proposed
 from sessions.adapters.codex.requests import Requests
 from sessions.adapters.records import NotARecord, load, text_of, utc
 from sessions.entries import Entry, Facts, GoalChange, Kind, Part, PartKind, Role, Usage
@@ -218,6 +218,7 @@ class Reader:
             for part in item.parts:
                 if part.kind is PartKind.TOOL_CALL and not inherited:
                     self.plans.called(part)
+            goals = None if inherited else proposed(item.parts)
         elif item.answer:
             self.requests.result()
             goals = self._answered(item.parts)

@@ -176,6 +176,27 @@ def test_a_todo_list_changes_the_goals_with_its_result_and_not_when_it_failed():
     ]
 
 
+def test_a_plan_agreed_on_in_plan_mode_is_worked_on_until_the_next_request():
+    t = Transcript(version="2.1.29")
+    t.prompt("make it faster")
+    t.answer(call("ExitPlanMode", "toolu_1", plan="# Stream the rows\n\n1. read by chunks\n2. test"))
+    t.result("toolu_1", "The user doesn't want to proceed", is_error=True)
+    assert [goal.text for goal in t.read().goals] == ["make it faster"]
+    t.answer(call("ExitPlanMode", "toolu_2", plan="# Stream the rows\n\n1. read by chunks\n2. test"))
+    t.result("toolu_2", "User has approved your plan. You can now start coding.")
+    t.answer(call("ExitPlanMode", "toolu_3"))
+    t.result("toolu_3", "User has approved your plan.", toolUseResult={"plan": "Write it down"})
+    goals = t.read().goals
+    assert [(goal.path, goal.text, goal.status, goal.inferred) for goal in goals] == [
+        ("r1", "make it faster", GoalStatus.COMPLETED, True),
+        ("r2", "Plan: Stream the rows", GoalStatus.COMPLETED, True),
+        ("r3", "Plan: Write it down", GoalStatus.IN_PROGRESS, True),
+    ]
+    assert "read by chunks" in (goals[1].note or "")
+    t.prompt("thanks")
+    assert [goal.status for goal in t.read().goals][2:] == [GoalStatus.COMPLETED, GoalStatus.IN_PROGRESS]
+
+
 def test_tasks_get_their_id_from_the_result_and_are_patched():
     t = Transcript(version="2.1.29")
     t.prompt("first")

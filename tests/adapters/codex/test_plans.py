@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from sessions.assembly import Reading
-from tests.adapters.codex.build import Record, call, event, meta, output, read, user
+from tests.adapters.codex.build import Record, call, event, meta, output, read, says, user
 
 
 def plan(call_id: str, *steps: tuple[str, str], answer: str = "Plan updated") -> list[Record]:
@@ -29,6 +29,16 @@ def test_the_plan_is_rewritten_whole() -> None:
         plan("c2", ("read", "completed"), ("write it", "in_progress"), ("test", "pending")),
     )  # fmt: skip
     assert tree(reading) == [("1", "read", "completed"), ("2", "write it", "in_progress"), ("3", "test", "pending")]
+
+
+def test_a_plan_proposed_in_plan_mode_is_a_goal_of_its_own() -> None:
+    words = "Here it is.\n<proposed_plan>\n# Stream the rows\n1. read by chunks\n</proposed_plan>"
+    reading = read(meta(), user("go"), says(words), user("Implement the plan."))
+    assert tree(reading) == [
+        ("r1", "go", "completed"),
+        ("r2", "Plan: Stream the rows", "completed"),
+        ("r3", "Implement the plan.", "in_progress"),
+    ]
 
 
 def test_what_vanishes_from_a_plan_is_dropped() -> None:
