@@ -249,7 +249,9 @@ def cancel(run_id: int) -> Run:
 def fail(run_id: int, *, reason: str) -> bool:
     """End a run that nobody works on as failed; False where somebody does or it has ended. A draft that was to be applied is held again."""
     waiting = Run.objects.filter(pk=run_id, state=Run.State.QUEUED)
-    held = waiting.exclude(draft=None).update(state=Run.State.HELD, phase=Run.State.HELD, reason=reason, ended_at=Now())
+    held = waiting.filter(draft__isnull=False).update(
+        state=Run.State.HELD, phase=Run.State.HELD, reason=reason, ended_at=Now()
+    )
     ended = held or waiting.update(
         state=Run.State.FAILED, phase=Run.State.FAILED, status=Status.INTERRUPTED, reason=reason, ended_at=Now()
     )

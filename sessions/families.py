@@ -118,6 +118,8 @@ def families(rows: QuerySet[Abandonment], *, after: int = 0) -> tuple[list[Famil
         .order_by("-sum", "-last")[after : after + SHOWN + 1]
     )
     found = list(summed)
+    if not found:
+        return [], False
     names = [one["family"] for one in found[:SHOWN]]
     in_sessions = _sessions_of(rows, names)
     members: dict[str, list[Abandonment]] = {}

@@ -136,7 +136,7 @@ def test_entries_steps_and_goals_come_in_pages(client, operator, sample):
         == steps["items"][0]["fresh"] + steps["items"][0]["cache_read"] + steps["items"][0]["cache_write"]
     )
     goals = get(client, f"/sessions/{sample.pk}/goals", operator)
-    assert [(row["path"], row["status"]) for row in goals if row["status"] == "abandoned"] == [("3", "abandoned")]
+    assert [(row["path"], row["status"]) for row in goals if row["status"] == "dropped"] == [("3", "dropped")]
 
 
 def test_the_source_comes_back_byte_for_byte_and_as_nothing_to_render(client, operator, sample):
