@@ -90,7 +90,7 @@ def settle(workspace: Any, *, now: datetime | None = None) -> int:
     sessions = list(Session.objects.filter(pk__in=list(waiting)).order_by("last_at", "pk"))
     for session in sessions:
         with transaction.atomic():
-            look(Session.objects.select_for_update().get(pk=session.pk), now=now)
+            look(Session.objects.select_for_update(no_key=True).get(pk=session.pk), now=now)
     merge(workspace)
     return len(sessions)
 

@@ -155,7 +155,7 @@ def _take_member(workspace: Any, found: Expanded, member: Member, owner: Any) ->
     )
     if taken.session is not None and taken.outcome in ("added", "grown", "rewritten", "unchanged"):
         with transaction.atomic():
-            session = Session.objects.select_for_update().get(pk=taken.session)
+            session = Session.objects.select_for_update(no_key=True).get(pk=taken.session)
             session.facts = {**session.facts, "stamp": member.stamp}
             session.save(update_fields=["facts"])
     return taken
@@ -402,7 +402,7 @@ def _refuse_twin(file: BinaryIO, source: Source, size: int) -> None:
 
 
 def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> None:
-    session = Session.objects.select_for_update().get(source=source)
+    session = Session.objects.select_for_update(no_key=True).get(source=source)
     session.source = source  # one object of the row: what reading saves holds the new size too
     source.modified_at = modified
     if "digests" in (source.state or {}) or source.adapter_version != adapter.version:
@@ -429,7 +429,7 @@ def _grow_document(
 
     `longer`: it begins with what is stored. Then it is the same one, even where what came sheds another light on what was there.
     """
-    session = Session.objects.select_for_update().get(source=source)
+    session = Session.objects.select_for_update(no_key=True).get(source=source)
     session.source = source
     file.seek(0)
     if taken.size > LARGEST:

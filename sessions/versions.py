@@ -42,8 +42,11 @@ class Moved:
 
 
 def locked(session_id: UUID) -> Session:
-    """The session's row, locked until the transaction ends. Take it before any lock on a run."""
-    return Session.objects.select_for_update().get(pk=session_id)
+    """The session's row, locked until the transaction ends. Take it before any lock on a run.
+
+    Not against rows that only name the session: an index or a memory that is written meanwhile need not wait for it.
+    """
+    return Session.objects.select_for_update(no_key=True).get(pk=session_id)
 
 
 def make(
