@@ -79,7 +79,8 @@ def arranged(items: Sequence[Item]) -> list[Item]:
         nonlocal step
         step += 1
         calls = {call: n for n, call in enumerate(call for item in said for call in item.calls)}
-        out.extend(replace(item, step=step) for item in sorted(said, key=lambda item: bool(item.calls)))
+        spoken = [piece for item in said for piece in _words_and_calls(item)]
+        out.extend(replace(item, step=step) for item in sorted(spoken, key=lambda item: bool(item.calls)))
         came.sort(key=lambda item: min((calls.get(call, -1) for call in item.results), default=len(calls)))
         out.extend(replace(item, step=step if item.results else None) for item in came)
         said.clear()
@@ -97,6 +98,13 @@ def arranged(items: Sequence[Item]) -> list[Item]:
             out.append(replace(item, step=None))
     close()
     return out
+
+
+def _words_and_calls(item: Item) -> list[Item]:
+    """An item of an answer with its calls apart: a call that is told in words stands among its words, also beside one that is carried."""
+    calls = tuple(part for part in item.parts if part.kind is PartKind.TOOL_CALL)
+    words = tuple(part for part in item.parts if part.kind is not PartKind.TOOL_CALL)
+    return [replace(item, parts=parts) for parts in (words, calls)] if calls and words else [item]
 
 
 def _answer(part: Part, waiting: list[str], notes: Notes) -> Part:
