@@ -123,6 +123,8 @@ def test_a_long_session_keeps_its_first_page_small_and_comes_as_one_scrolls(
     # Earlier entries come in above without moving the reader.
     page.goto(f"{live_server.url}/s/{session.pk}?at=e1500")
     marked = page.locator(".entry[aria-current]")
+    page.locator("#chart svg.tokens").wait_for(state="attached")
+    page.wait_for_load_state("networkidle")
     before = marked.evaluate("entry => entry.getBoundingClientRect().top")
     top = int(page.locator("#entries .entry").first.get_attribute("data-seq") or 0)
     page.locator("[data-edge='before']").evaluate("link => link.click()")
