@@ -38,7 +38,9 @@ def give(workspace: Any, sessions: Sequence[str], *, to: str, by: Any = None) ->
     if to and owner is None:
         raise Refused("usage", _("%(name)s is no member of this workspace.") % {"name": to})
     found = list(
-        Session.objects.select_for_update(of=("self",), no_key=True).filter(workspace_id=workspace.pk, pk__in=ids).order_by("pk")
+        Session.objects.select_for_update(of=("self",), no_key=True)
+        .filter(workspace_id=workspace.pk, pk__in=ids)
+        .order_by("pk")
     )
     if len(found) < len(ids):
         raise Refused("no_such_session", _("Some of these sessions are not in this workspace."))
