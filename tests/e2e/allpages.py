@@ -39,6 +39,7 @@ PAGES = {
     "sessions:goals-since": S + "/goals/since",
     "sessions:goal": S + "/goal/1",
     "sessions:versions": S + "/versions",
+    "sessions:version-goals": S + "/versions/1/goals",
     "sessions:fills": S + "/fills",
     "sessions:memory": S + "/memory",
     "sessions:context": S + "/context",
@@ -58,6 +59,7 @@ PAGES = {
     "compaction:compare_all": "/compare",
     "compaction:runs": "/runs",
     "compaction:standing": "/runs/standing",
+    "compaction:project_memory": "/memory",
 }
 PARTS = {
     "sessions:diff-entries": "a stretch of a difference, asked for with its ends",
@@ -73,7 +75,7 @@ NO_PAGES = {
     *("sessions:abandoned_review", "sessions:bookmark", "sessions:comment", "sessions:uncomment"),
     *("sessions:goals-mark", "sessions:goal-cause", "sessions:undo", "sessions:redo", "sessions:head"),
     *("sessions:name-version", "sessions:restore", "sessions:pin", "sessions:resume-install"),
-    *("compaction:draft", "compaction:cancel"),
+    *("compaction:draft", "compaction:cancel", "sessions:owner", "sessions:views"),
 }
 
 
