@@ -243,8 +243,8 @@ def _write(
     by: Any,
     patience: Patience | None = None,
 ) -> MemoryNote | None:
-    """Add a version behind `base`; None where another has done so. Raises TooLate where the session is locked for longer than there is patience:
-    its row is held while a run lands or a source is taken in, and a row that names it waits for that.
+    """Add a version behind `base`; None where another has done so. Raises TooLate where the session is held for longer than there is patience:
+    a run or an ingest holds up nothing that only names it, but who takes it away does.
     """
     stored = Notes.from_json(_storable(notes.to_json()))
     try:

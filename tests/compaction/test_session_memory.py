@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 
@@ -130,9 +130,10 @@ def test_what_was_taken_in_when_the_time_is_over_is_kept(session: Session, monke
     assert session_memory.bring_up_to_date(session, reason="asked for").whole
 
 
-def test_nobody_waits_long_for_a_session_that_is_locked(session: Session) -> None:
-    from django.db import transaction
-
+@pytest.mark.parametrize(("taken_away", "written"), [(False, True), (True, False)])
+def test_a_memory_is_written_beside_a_run_and_waits_only_for_a_session_that_is_taken_away(
+    session: Session, taken_away: bool, written: bool
+) -> None:
     raised: list[BaseException] = []
 
     def bring() -> None:
@@ -144,12 +145,15 @@ def test_nobody_waits_long_for_a_session_that_is_locked(session: Session) -> Non
             connection.close()
 
     with transaction.atomic():
-        locked(session.pk)
+        if taken_away:
+            Session.objects.select_for_update().get(pk=session.pk)
+        else:
+            locked(session.pk)
         thread = Thread(target=bring)
         thread.start()
         thread.join()
-    assert len(raised) == 1
-    assert not MemoryNote.objects.filter(session=session).exists()
+    assert bool(raised) is not written
+    assert MemoryNote.objects.filter(session=session).exists() is written
 
 
 def test_a_run_that_folds_puts_the_memory_first_and_does_what_its_preview_showed(session: Session) -> None:
