@@ -279,13 +279,13 @@ def band_words(maker: Maker, band: Band) -> str:
             return _("No longer sent")
 
 
-_FIGURES = re.compile(r",? ?\(?[\d,]+ tokens (?:before|saved)(?=\))|\([\d,]+ tokens (?:before|saved)\)")
+_FIGURES = re.compile(r" \([\d,]+ tokens (?:before|saved)\)|,? ?[\d,]+ tokens (?:before|saved)(?=\))")
 
 
 @register.filter
 def brief(label: str) -> str:
     """A version's label without the figures that stand beside it anyway."""
-    return _FIGURES.sub("", label).replace(" ()", "")
+    return _FIGURES.sub("", label)
 
 
 _INSERTED = {

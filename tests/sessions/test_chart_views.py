@@ -404,3 +404,18 @@ def test_a_number_goes_with_its_noun(quill: Client, workspace: Workspace, capsys
     assert " 1 entry " in told
     assert " 1 turn " in told
     assert [noun(count, "entry,entries") for count in (0, 1, 2, None)] == ["entries", "entry", "entries", "entries"]
+
+
+@pytest.mark.parametrize(
+    ("label", "left"),
+    [
+        ("Old tool results cleared (31,509 tokens saved)", "Old tool results cleared"),
+        ("Compacted (auto, 176,700 tokens before)", "Compacted (auto)"),
+        ("Compacted (176,700 tokens before)", "Compacted"),
+        ("Rewound to turn 3", "Rewound to turn 3"),
+    ],
+)
+def test_a_flag_says_its_figures_once(label: str, left: str) -> None:
+    from sessions.templatetags.palimpsest import brief
+
+    assert brief(label) == left
