@@ -3,23 +3,26 @@
 What a session came to is read back first, outside the measure. The floor then parses every line of the same files, counts the same texts
 by the same two vocabularies, compresses what is kept compressed, and copies the same rows, byte for byte, into tables that are made as
 ours are, indexes and all: entries, steps, and the chunks of the source. No entry is made of a record, no size taken but the tokens, no
-turn, goal or version found.
+turn, goal or version found. It is a plain program of one thread; what it reads ahead or does beside is what the database's driver does.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 from django.db import connection, transaction
 
 from sessions.meters.tokens import ENCODING, OLDER, count, sent_texts
 from sessions.models import Entry, Session, SourceChunk, Step
-from sessions.packing import MAGIC, compress, decompress, unpack
+from sessions.packing import MAGIC, compress, decompress, unpack, unpacked
 from sessions.sourcebytes import CHUNK
 from sessions.store import ENTRY_COLUMNS, STEP_COLUMNS, copying
 
@@ -36,6 +39,7 @@ class Load:
     """What was stored of a file: rows as they go into a COPY, parts not yet compressed, and the texts that were counted."""
 
     path: Path
+    whole: bool  # one document, no lines
     entries: list[list[Any]]
     packed: list[bool]
     texts: list[tuple[str, ...]]
@@ -59,7 +63,7 @@ def load_of(path: Path, session: Session) -> Load:
             row[_PARTS] = decompress(row[_PARTS])
         entries.append(row)
     steps = list(Step.objects.filter(session=session).order_by("n").values_list(*STEP_COLUMNS))
-    return Load(path, entries, packed, texts, steps)
+    return Load(path, "digests" in session.source.state, entries, packed, texts, steps)
 
 
 def run(load: Load) -> tuple[float, float]:
@@ -85,10 +89,11 @@ def run(load: Load) -> tuple[float, float]:
 
 def _entries(load: Load, table: str) -> None:
     with load.path.open("rb") as file, copying(table, ENTRY_COLUMNS, many=True) as write:
+        records = _records(file, whole=load.whole)
         for at in range(0, len(load.entries), _LINES):
-            for _ in range(_LINES):
-                if line := file.readline():
-                    orjson.loads(line)
+            for record in islice(records, _LINES):
+                with suppress(orjson.JSONDecodeError):
+                    orjson.loads(record)
             texts = [text for some in load.texts[at : at + _LINES] for text in some]
             for encoding in (ENCODING, OLDER):
                 count(texts, encoding=encoding)
@@ -96,6 +101,17 @@ def _entries(load: Load, table: str) -> None:
                 if packed:
                     row[_PARTS] = compress(row[_PARTS])
                 write(row)
+
+
+def _records(file: BinaryIO, *, whole: bool) -> Iterator[bytes]:
+    """What is parsed at a time: a line, or all of a document."""
+    if whole:
+        return iter([file.read()])
+    head = file.read(CHUNK)
+    if not head.startswith(MAGIC):
+        file.seek(0)
+        return iter(file)
+    return iter(b"".join(unpacked(chain([head], iter(partial(file.read, CHUNK), b"")))).split(b"\n"))
 
 
 def _chunks(path: Path, table: str) -> None:

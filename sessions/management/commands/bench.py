@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from sessions.bench import appending, browsing, ingesting, paging, previewing, searching
@@ -16,6 +17,9 @@ class Command(SessionsCommand):
         super().add_arguments(parser)
         which = parser.add_subparsers(dest="which", required=True, metavar="WHAT")
         ingest = which.add_parser("ingest", help="speed and memory of taking sessions in, beside the floor")
+        ingest.add_argument(
+            "paths", nargs="*", type=Path, metavar="PATH", help="of these files and folders, in place of invented ones"
+        )
         ingest.add_argument("--mb", type=_count, default=50, metavar="N", help="megabytes to generate (default: 50)")
         ingest.add_argument(
             "--no-floor", action="store_true", help="ours alone: of a file too large to be held for the floor"
@@ -59,7 +63,12 @@ class Command(SessionsCommand):
     def act(self, options: dict[str, Any]) -> Any:
         match options["which"]:
             case "ingest":
-                found = ingesting.bench(megabytes=options["mb"], floor=not options["no_floor"], one=options["one"])
+                found = ingesting.bench(
+                    megabytes=options["mb"],
+                    floor=not options["no_floor"],
+                    one=options["one"],
+                    paths=options["paths"],
+                )
             case "append":
                 found = appending.bench(megabytes=options["mb"], lines=options["lines"])
             case "pages":
@@ -76,18 +85,7 @@ class Command(SessionsCommand):
     def tell(self, value: Any) -> None:
         match value["bench"]:
             case "ingest":
-                self.stdout.write(
-                    f"{value['bytes'] / 1e6:,.1f} MB in {value['files']} files, {value['entries']:,} entries: {value['seconds']:.2f} s, "
-                    f"{value['megabytes_per_second']} MB/s, {value['entries_per_second']:,} entries/s, "
-                    f"peak memory {value['peak_memory'] / 1e6:,.0f} MB ({value['memory_before'] / 1e6:,.0f} MB before)"
-                )
-                floor = value.get("floor")
-                if floor is None:
-                    return
-                self.stdout.write(
-                    f"floor ({floor['what']}): {floor['seconds']:.2f} s, {floor['megabytes_per_second']} MB/s; "
-                    f"ours takes {value['times_the_floor']} times as long, {value['times_the_floor_cpu']} times by CPU"
-                )
+                self._tell_ingest(value)
             case "append":
                 for row in value["sizes"]:
                     self.stdout.write(
@@ -131,6 +129,30 @@ class Command(SessionsCommand):
                         f"all meters {row['meters_seconds'] * 1000:.1f} ms; {row['status']}, "
                         f"{row['tokens_before']} → {row['tokens_after']} tokens, peak memory {row['peak_memory'] / 1e6:,.0f} MB"
                     )
+
+    def _tell_ingest(self, value: Any) -> None:
+        rows = value["agents"] if len(value["agents"]) > 1 else {}
+        for agent, row in [*rows.items(), ("", value)]:
+            floor = row.get("floor")
+            beside = (
+                f"; floor {floor['seconds']:.2f} s, {floor['megabytes_per_second']} MB/s: ours takes {row['times_the_floor']} times as long, "
+                f"{row['times_the_floor_cpu']} times by CPU"
+                if floor
+                else ""
+            )
+            self.stdout.write(
+                f"{agent}{': ' if agent else ''}{row['bytes'] / 1e6:,.1f} MB in {row['files']} files, {row['entries']:,} entries: "
+                f"{row['seconds']:.2f} s, {row['megabytes_per_second']} MB/s, {row['entries_per_second']:,} entries/s{beside}"
+            )
+        self.stdout.write(
+            f"peak memory {value['peak_memory'] / 1e6:,.0f} MB ({value['memory_before'] / 1e6:,.0f} MB before)"
+        )
+        if "floor" in value:
+            self.stdout.write(f"the floor: {value['floor']['what']}, in one thread")
+        if value["left_out"]:
+            self.stdout.write(
+                f"{len(value['left_out'])} files are no sessions of their own and were left out (--json names them)"
+            )
 
     def _tell_search(self, value: Any) -> None:
         self.stdout.write(
