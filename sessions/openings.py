@@ -76,13 +76,16 @@ def fold_page(session: Session, number: int, query: Mapping[str, str]) -> dict[s
     return {"session": session, "seen": seen, "ghost": ghost, "v": integer(query.get("v"))}
 
 
-def fold_figures(session: Session, number: int, query: Mapping[str, str]) -> dict[str, Any]:
+def fold_figures(session: Session, query: Mapping[str, str]) -> dict[str, Any]:
+    """What the ghosts from number `first` to `last` hold; without a `last`, the first alone."""
     seen = queries.reading(session, integer(query.get("v")))
-    band = next((band for band in seen.bands if band.number == number), None)
-    if band is None:
+    first = integer(query.get("first")) or 1
+    last = integer(query.get("last")) or first
+    bands = [band for band in seen.bands if first <= band.number <= last][: queries.RECORDS]
+    if not bands:
         raise Http404
-    count, tokens = queries.band_figures(session, band)
-    return {"session": session, "ghost": Ghost(band), "count": count, "tokens": tokens}
+    sums = queries.band_figures(session, bands)
+    return {"session": session, "figures": [(band, *sums[band.number]) for band in bands]}
 
 
 def entry_page(session: Session, seq: int, query: Mapping[str, str]) -> dict[str, Any]:

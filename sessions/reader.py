@@ -74,8 +74,11 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
         if isinstance(line, Line):
             line.selected = selected is not None and (line.seq == selected or selected in line.results)
     turns = queries.turns_of(session, [line.turn for line in lines if isinstance(line, Line) and line.turn is not None])
+    blocks = blocks_of(lines, stretch=stretch, bands=seen.bands, added=added, turns=turns, opened=opened)
+    ghosts = [block.band.number for block in blocks if isinstance(block, Ghost)]
     return {
-        "blocks": blocks_of(lines, stretch=stretch, bands=seen.bands, added=added, turns=turns, opened=opened),
+        "blocks": blocks,
+        "ghosts": (ghosts[0], ghosts[-1]) if ghosts else None,
         "stretch": stretch,
         "before": stretch.low + 1 if stretch.earlier else None,
         "after": stretch.high if stretch.later else None,

@@ -174,11 +174,11 @@ def fold(request: HttpRequest, name: str, number: int) -> HttpResponse:
 
 
 @require_GET
-def fold_figures(request: HttpRequest, name: str, number: int) -> HttpResponse:
-    """How many entries and tokens a ghost holds: counted when asked, since that takes as long as the ghost is."""
+def fold_figures(request: HttpRequest, name: str) -> HttpResponse:
+    """How many entries and tokens the ghosts of a window hold: counted when asked, since that takes as long as the ghosts are."""
     found = session_of(request, name)
-    context = openings.fold_figures(found, number, request.GET)
-    return page_or_partial(cast("Request", request), "sessions/fold.html", "figures", context)
+    context = openings.fold_figures(found, request.GET)
+    return page_or_partial(cast("Request", request), "sessions/fold_figures.html", "figures", context)
 
 
 @require_GET

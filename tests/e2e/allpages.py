@@ -30,7 +30,7 @@ PAGES = {
     "sessions:turns": S + "/turns",
     "sessions:turn": S + "/turns/1",
     "sessions:fold": S + "/folds/{fold}",
-    "sessions:fold-figures": S + "/folds/{fold}/figures",
+    "sessions:fold-figures": S + "/folds/figures",
     "sessions:meter": S + "/meter",
     "sessions:steps": S + "/steps",
     "sessions:cost": S + "/cost",

@@ -60,7 +60,7 @@ def addresses(session: Session) -> list[str]:
         reverse("sessions:turns", args=one),
         reverse("sessions:turn", args=[session.pk, 6]),
         reverse("sessions:fold", args=[session.pk, 1]),
-        reverse("sessions:fold-figures", args=[session.pk, 1]),
+        reverse("sessions:fold-figures", args=one),
         reverse("sessions:insertion", args=[session.pk, 1, 0]),
         reverse("sessions:meter", args=one),
         reverse("sessions:steps", args=one),
@@ -356,12 +356,18 @@ def test_a_ghost_opens_in_place_eighty_at_a_time_and_closes(quill: Client, sessi
     assert entry_ids(closed) == []
     assert sorted(entry_ids(opened) + entry_ids(rest)) == list(range(100))
     assert opened.count("<article") <= 80
-    assert (
-        quill.get(reverse("sessions:fold-figures", args=[session.pk, 1]), headers=HTMX)
-        .content.decode()
-        .startswith("100 entries · ")
-    )
     assert quill.get(reverse("sessions:fold", args=[session.pk, 2])).status_code == 404
+
+
+def test_one_answer_has_the_figures_of_all_ghosts_of_a_window(quill: Client, session: Session) -> None:
+    window = quill.get(reverse("sessions:entries", args=[session.pk]), headers=HTMX).content.decode()
+    asked = re.findall(r'hx-get="([^"]*/folds/figures[^"]*)"', window)
+
+    figures = quill.get(asked[0].replace("&amp;", "&"), headers=HTMX).content.decode()
+
+    assert len(asked) == 1
+    assert re.search(r'id="figures1"[^>]*hx-swap-oob="innerHTML"[^>]*>100 entries · [1-9]', figures)
+    assert quill.get(reverse("sessions:fold-figures", args=[session.pk]) + "?first=9").status_code == 404
 
 
 def test_an_older_version_shows_what_the_model_saw_then(quill: Client, session: Session) -> None:
