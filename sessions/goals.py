@@ -2,9 +2,11 @@
 
 Lists that are rewritten whole are followed by identity (`matching`): the agent's key, else the exact text, else a text with small
 edits, so that a reworded item stays itself. An open item that vanishes from a rewritten list is dropped; one that comes back is itself
-again. Where an agent keeps no list, each request of the person is a goal of its own (path "r1", "r2", …), marked inferred, and so is a
-plan that was agreed on in plan mode: it is worked on until the next request. An inline
-sub-agent keeps its own list: its items stand under the goal that was in progress when it first stated one.
+again. Where an agent keeps no list, each request of the person is a goal of its own (path "r1", "r2", …), marked inferred.
+
+A plan that was agreed on in plan mode is a goal, and what a list states as new before the next request stands under it: it is open while
+one of those is. Without a list it is worked on until the next request, and stands among the requests with the number it would have as one.
+An inline sub-agent keeps its own list: its items stand under the goal that was in progress when it first stated one.
 
 Bad input has named fallbacks: a parent that is not there (or is the item itself) leaves the item at the top; a path that is taken is
 counted on; of several goals in progress the one that began last holds, and of a goal and one under it the one under it.
@@ -27,6 +29,7 @@ ADDED = (
     90_000  # position from which goals stand that a person or a program added here ("+1"): behind those of the agent
 )
 _PLAN = 4_000  # characters of a plan's text that are kept as its goal's note
+_PLANS = 50  # plans agreed on before the first list, the newest, that come into the tree with it
 _LANES = 64  # inline sub-agents whose goal in progress is remembered
 
 
@@ -34,8 +37,9 @@ _LANES = 64  # inline sub-agents whose goal in progress is remembered
 class Goal:
     """One node. `first_seq` and `last_seq` span the entries at which it was stated or in progress.
 
-    `added`: it was added here, over the source. `closed_seq`: the entry that completed, abandoned or dropped it. `listed`: it stands in the list as last rewritten. `was`: its first
-    wording, where it was reworded. `lane`: of an inline sub-agent's list. `stated_seq`: the last entry that stated it, changed or not.
+    `added`: it was added here, over the source. `closed_seq`: the entry that completed, abandoned or dropped it. `listed`: it stands in the
+    list as last rewritten. `was`: its first wording, where it was reworded. `lane`: of an inline sub-agent's list. `stated_seq`: the last
+    entry that stated it, changed or not. `plan`: it was agreed on in plan mode.
     """
 
     path: str
@@ -54,11 +58,13 @@ class Goal:
     stated_seq: int = 0
     added: bool = False
     tally: Tally = field(default_factory=Tally)
+    plan: bool = False
 
     def to_json(self) -> list[Any]:
         return [
             self.path, self.text, self.status.value, self.key, self.parent, self.note, self.first_seq, self.last_seq, self.inferred,
             self.closed_seq, self.listed, self.was, self.lane, self.stated_seq, self.added, self.tally.to_json(),
+            self.plan,
         ]  # fmt: skip
 
     @classmethod
@@ -79,7 +85,8 @@ class GoalTracker:
 
     Of the inferred goals only the last can still change, so the state holds `requests`, their number, and that one. `changed` are the
     paths whose goals are new or differ since the last `take_changed`. `timeline`: from which entry on a goal was in focus here, over what
-    the agent says, in order (None: its own again); `marked` are the tallies of the goals that were added here.
+    the agent says, in order (None: its own again); `marked` are the tallies of the goals that were added here. `plans`: those agreed on
+    while no list was kept, which come into the tree with the first; `agreed`: path of the one under which new items stand.
     """
 
     goals: list[Goal] = field(default_factory=list)
@@ -91,6 +98,8 @@ class GoalTracker:
     changed: set[str] = field(default_factory=set)
     timeline: Sequence[tuple[int, str | None]] = ()
     marked: dict[str, Goal] = field(default_factory=dict)
+    plans: list[Goal] = field(default_factory=list)
+    agreed: str | None = None
     _paths: dict[str, Goal] = field(init=False, repr=False, compare=False)
     _keys: dict[tuple[str, str], Goal] = field(init=False, repr=False, compare=False)
     _texts: dict[tuple[str, str], list[Goal]] = field(init=False, repr=False, compare=False)
@@ -98,10 +107,11 @@ class GoalTracker:
     _active: dict[str, dict[str, Goal]] = field(init=False, repr=False, compare=False)
     _taken: dict[str | None, int] = field(init=False, repr=False, compare=False)
     _order: dict[str, int] = field(init=False, repr=False, compare=False)
+    _under: dict[str, list[Goal]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._paths, self._keys, self._texts, self._listed, self._active = {}, {}, {}, {}, {}
-        self._taken, self._order = {}, {}
+        self._taken, self._order, self._under = {}, {}, {}
         for goal in self.goals:
             self._enter(goal)
 
@@ -109,8 +119,8 @@ class GoalTracker:
         """Take in one change made by entry `seq`."""
         begun: list[Goal] = []
         if change.plan:
-            self._infer(f"Plan: {title_of(change.plan)}", seq, change.plan.strip()[:_PLAN])
-            if not change.items and not change.whole:
+            self._agree(change.plan, seq)
+            if not change.items and not change.whole and not self.goals:
                 return
         if change.whole:
             self._rewrite(change.items, seq, lane, begun)
@@ -121,6 +131,7 @@ class GoalTracker:
                     self._update(known, item, seq, begun)
                 elif item.text:
                     self._add(item, seq, lane, begun)
+        self._settle(seq)
         if change.focus is None:
             self._refocus(seq, lane, begun)
         else:
@@ -128,7 +139,62 @@ class GoalTracker:
 
     def request(self, text: str, seq: int) -> None:
         """A person's message opened a turn at entry `seq`: an inferred goal, shown only where the agent keeps no plan."""
+        plan = self._paths.get(self.agreed or "")
+        if plan is not None and plan.status in OPEN and not self._under.get(plan.path):
+            self._mark(plan, GoalStatus.COMPLETED, seq)  # no list came of it: taken for done, as a request is
+            self._refocus(seq, "", ())
+        self.agreed = None
         self._infer(re.sub(r"\s+", " ", text[:2000]).strip()[:200] or "(no text)", seq)
+
+    def _agree(self, text: str, seq: int) -> None:
+        """A plan was agreed on at entry `seq`: by an answer of its own, or by the request that hands it over, in whose place it stands."""
+        title, note = f"Plan: {title_of(text)}", text.strip()[:_PLAN]
+        if self.goals:
+            path = self._free(None)
+            goal = Goal(
+                path, title, GoalStatus.IN_PROGRESS, note=note, first_seq=seq, last_seq=seq, stated_seq=seq, plan=True
+            )
+            self.goals.append(goal)
+            self._enter(goal)
+            self.changed.add(path)
+            self.agreed = path
+            return
+        if self.inferred and self.inferred[-1].first_seq == seq:
+            self.changed.discard(self.inferred.pop().path)
+            self.requests -= 1
+        self._infer(title, seq, note)
+        plan = self.inferred[-1]
+        self.changed.discard(plan.path)
+        plan.path, plan.plan, plan.stated_seq = str(self.requests), True, seq
+        self.changed.add(plan.path)
+        self.plans = [*self.plans, plan][-_PLANS:]
+
+    def _adopt(self) -> None:
+        """The first list begins: of what was inferred the plans alone stay, with the work on them so far."""
+        self.changed = set()
+        last = self.inferred[-1].path if self.inferred else None
+        for plan in self.plans:
+            plan.inferred = False
+            self.goals.append(plan)
+            self._enter(plan)
+            self.changed.add(plan.path)
+            self._taken[None] = int(plan.path)
+        self.agreed = self.plans[-1].path if self.plans and self.plans[-1].path == last else None
+        self.plans, self.inferred = [], []
+
+    def _settle(self, seq: int) -> None:
+        """A plan with items is open while one of them is; it is completed with them, or given up where all of them were."""
+        for path, items in self._under.items():
+            plan = self._paths[path]
+            if any(item.status in OPEN for item in items):
+                status = GoalStatus.IN_PROGRESS
+            elif any(item.status is GoalStatus.COMPLETED for item in items):
+                status = GoalStatus.COMPLETED
+            else:
+                status = items[-1].status
+            if status is not plan.status:
+                self._mark(plan, status, seq)
+                self.changed.add(path)
 
     def _infer(self, title: str, seq: int, note: str | None = None) -> None:
         """What is worked on from entry `seq` on, as far as it can be told without a list; what was so before is taken for done."""
@@ -200,18 +266,26 @@ class GoalTracker:
             "lanes": self.lanes,
             "tests": self.clerk.waiting,
             "marked": [goal.to_json() for goal in self.marked.values()],
+            "plans": [goal.to_json() for goal in self.plans],
+            "agreed": self.agreed,
         }
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> GoalTracker:
+        inferred = [Goal.from_json(goal) for goal in raw.get("inferred", [])]
+        plans = [Goal.from_json(goal) for goal in raw.get("plans", [])]
+        if plans and inferred and plans[-1].path == inferred[-1].path:
+            plans[-1] = inferred[-1]  # one and the same: work on it is counted once
         return cls(
             [Goal.from_json(goal) for goal in raw.get("goals", [])],
-            [Goal.from_json(goal) for goal in raw.get("inferred", [])],
+            inferred,
             raw.get("requests", 0),
             raw.get("current"),
             dict(raw.get("lanes", {})),
             Clerk(dict(raw.get("tests", {}))),
             marked={goal.path: goal for goal in map(Goal.from_json, raw.get("marked", []))},
+            plans=plans,
+            agreed=raw.get("agreed"),
         )
 
     def _of(self, path: str | None) -> Goal | None:
@@ -238,13 +312,16 @@ class GoalTracker:
             known = self._keys.get((lane, item.key)) if item.key is not None else None
             if known is None or known.path in claimed:
                 known = self._same(item.text, lane, left, waiting, claimed)
+            if known is not None and item.key is None and self._done_before(known):
+                known = None
             if known is not None:
                 left.pop(known.path, None)
                 claimed.add(known.path)
             pairs.append(known)
         missing = [n for n, known in enumerate(pairs) if known is None]
         for n, goal in matched(
-            [(n, items[n].text) for n in missing], [(goal, goal.text) for goal in self._by_age(left.values())]
+            [(n, items[n].text) for n in missing],
+            [(goal, goal.text) for goal in self._by_age(left.values()) if not self._done_before(goal)],
         ):
             pairs[n] = goal
             del left[goal.path]
@@ -281,6 +358,12 @@ class GoalTracker:
                 return goal
         return None
 
+    def _done_before(self, goal: Goal) -> bool:
+        """Whether a goal was closed under another plan than the one agreed on now, which may well name such a step again."""
+        above = self._paths.get(goal.parent or "")
+        other = above is not None and above.plan and above.path != self.agreed
+        return self.agreed is not None and other and goal.status not in OPEN
+
     def _by_text(self, item: GoalItem, lane: str) -> Goal | None:
         same = self._texts.get((lane, folded(item.text)), ())
         return min(same, key=lambda goal: self._order[goal.path], default=None)
@@ -291,12 +374,14 @@ class GoalTracker:
 
     def _add(self, item: GoalItem, seq: int, lane: str, begun: list[Goal]) -> Goal:
         if not self.goals:
-            self.changed = set()  # of the inferred goals: a plan takes their place
+            self._adopt()
         parent = self._keys.get((lane, item.parent_key)) if item.parent_key is not None else None
         if parent is None and lane:
             parent = self._paths.get(self.lanes.setdefault(lane, self.current) or "")
             if parent is not None and parent.lane == lane:
                 parent = self._paths.get(parent.parent or "")
+        if parent is None and not lane and item.path is None and item.parent_key is None:
+            parent = self._paths.get(self.agreed or "")
         above = parent.path if parent else None
         path = item.path
         if path is None or path in self._paths:
@@ -328,6 +413,8 @@ class GoalTracker:
         if goal.key is not None:
             self._keys[goal.lane, goal.key] = goal
         self._texts.setdefault((goal.lane, folded(goal.text)), []).append(goal)
+        if goal.parent is not None and (above := self._paths.get(goal.parent)) is not None and above.plan:
+            self._under.setdefault(goal.parent, []).append(goal)
         if goal.listed:
             self._listed.setdefault(goal.lane, {})[goal.path] = goal
         if goal.status is GoalStatus.IN_PROGRESS:
@@ -396,10 +483,11 @@ class GoalTracker:
 
 
 def title_of(plan: str) -> str:
-    """What a plan is called: its first heading, else its first line."""
+    """What a plan is called: its first heading, else its first line, without the word plan before it."""
     lines = [line.strip() for line in plan[:4_000].splitlines() if line.strip()]
     first = next((line for line in lines if line.startswith("#")), lines[0] if lines else "")
-    return re.sub(r"\s+", " ", first.lstrip("#*- ").rstrip("*")).strip()[:180] or "(no title)"
+    title = re.sub(r"\s+", " ", first.lstrip("#*- ").rstrip("*")).strip()
+    return re.sub(r"^(implementation )?plan\s*:\s*", "", title, flags=re.IGNORECASE)[:180] or "(no title)"
 
 
 def path_key(path: str) -> tuple[tuple[int, str], ...]:

@@ -238,10 +238,11 @@ def _step_values(step: Step) -> tuple[Any, ...]:
 def write_goals(session_id: Any, goals: Sequence[Goal], counted: Mapping[str, tuple[int, int]]) -> None:
     """Write the goals that changed, and add to each how many entries came to it, and their tokens.
 
-    Once the agent keeps a plan, the inferred goals give way to it. Of goals that were added here only the work on them is written.
+    Once the agent keeps a plan, the inferred goals give way to it, but for those that come into it. Of goals that were added here only the work on them is written.
     """
     if any(not goal.inferred and not goal.added for goal in goals):
-        GoalRow.objects.filter(session_id=session_id, inferred=True).delete()
+        kept = [goal.path for goal in goals]
+        GoalRow.objects.filter(session_id=session_id, inferred=True).exclude(path__in=kept).delete()
     for added, fields in ((False, _GOAL_FIELDS), (True, _WORK_FIELDS)):
         rows = [_goal_row(session_id, goal) for goal in goals if goal.added is added]
         GoalRow.objects.bulk_create(

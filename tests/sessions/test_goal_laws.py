@@ -45,6 +45,7 @@ changes = st.builds(
     items=st.lists(items, max_size=7).map(tuple),
     whole=st.booleans(),
     focus=st.one_of(st.none(), st.sampled_from(["", "1", "2", "nobody"])),
+    plan=st.one_of(st.none(), st.none(), st.none(), st.sampled_from(["# Stream it", "Plan: write tests"])),
 )
 records = st.lists(
     st.builds(
@@ -93,6 +94,15 @@ def test_every_item_is_in_one_state_and_every_entry_in_one_goal_or_none(entries:
         assert belongs == {seq: goal for seq, goal in enumerate(placed) if goal and goal == tree[-1].path} | {
             seq: path for seq, path in belongs.items() if path != tree[-1].path
         }
+
+
+@given(records)
+def test_a_plan_is_open_exactly_while_one_of_its_items_is(entries: list[Entry]) -> None:
+    tree = follow(entries)[0].goals.tree()
+    for plan in tree:
+        items = [goal for goal in tree if goal.parent == plan.path]
+        if plan.plan and items and not plan.inferred:
+            assert (plan.status in OPEN) == any(item.status in OPEN for item in items)
 
 
 @given(records, st.integers(0, 14))

@@ -18,7 +18,14 @@ from sessions.adapters.claude_code import marks
 from sessions.adapters.claude_code.attachments import read_attachment
 from sessions.adapters.claude_code.content import name_of, parts_of_message, words
 from sessions.adapters.claude_code.people import SUMMARY_OPENING, kind_of_text, origin_is_human
-from sessions.adapters.claude_code.tools import plan_change, plan_payload, result_facts, tasks_change, todos_change
+from sessions.adapters.claude_code.tools import (
+    plan_change,
+    plan_of_request,
+    plan_payload,
+    result_facts,
+    tasks_change,
+    todos_change,
+)
 from sessions.adapters.claude_code.usage import SYNTHETIC, usage_of
 from sessions.adapters.records import NotARecord, load, utc
 from sessions.entries import Entry, Facts, GoalChange, Kind, Part, PartKind, Role
@@ -222,6 +229,7 @@ class ClaudeReader:
         if kind is Kind.PROMPT and (record.get("isMeta") is True or not origin_is_human(record)):
             kind = Kind.CONTEXT
         person = kind is Kind.PROMPT
+        goals = plan_of_request(text) if person and goals is None else goals
         origin = record.get("origin")
         if isinstance(origin, dict) and origin.get("kind") == "task-notification":
             parts = tuple(dataclasses.replace(part, meta={**part.meta, "notice": True}) for part in parts)

@@ -25,6 +25,7 @@ _STATUS = {
 }
 PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "ExitPlanMode"})
 _PLAN = 4_000  # characters of a plan that are kept
+_HANDED_OVER = re.compile(r"Implement the following plan:\s*\n")
 
 
 def result_facts(result: Any, *, is_error: bool) -> dict[str, Any]:
@@ -108,6 +109,13 @@ def plan_change(tool: str, payload: Any, result: Any, text: str, tasks: dict[str
     if result.get("success") is False:
         return None
     return _task(payload.get("taskId"), payload.get("subject", ""), payload.get("status"), tasks)
+
+
+def plan_of_request(text: str) -> GoalChange | None:
+    """The plan that was accepted with a fresh context: the agent hands it over as the next request (Claude Code 2.1.12 on)."""
+    found = _HANDED_OVER.match(text)
+    plan = text[found.end() :].strip() if found else ""
+    return GoalChange((), whole=False, plan=plan[:_PLAN]) if plan else None
 
 
 def todos_change(rows: Any) -> GoalChange | None:

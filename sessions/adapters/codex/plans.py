@@ -28,26 +28,39 @@ _GOAL = {
 
 
 _PROPOSED = re.compile(r"<proposed_plan>\s*(.*?)\s*</proposed_plan>", re.DOTALL)
+AGREED = "Implement the plan."  # what is sent where the person accepts the proposal (Codex CLI 0.148)
 _LONGEST = 4_000  # characters of a proposed plan that are kept
 
 
-def proposed(parts: tuple[Part, ...]) -> GoalChange | None:
+def proposed(parts: tuple[Part, ...]) -> str | None:
     """The plan that an answer in plan mode proposes, in a block of its own (Codex CLI 0.148)."""
     for part in parts:
         if part.kind is PartKind.TEXT and "<proposed_plan>" in part.text:
             found = _PROPOSED.search(part.text)
             if found is not None and found[1]:
-                return GoalChange((), whole=False, plan=found[1][:_LONGEST])
+                return found[1][:_LONGEST]
     return None
 
 
 @dataclass(slots=True)
 class Plans:
-    """Calls that wait for their output, and the thread's goal: its number, words, status and note."""
+    """Calls that wait for their output, the thread's goal (its number, words, status and note), and the plan proposed last."""
 
     waiting: dict[str, list[str]] = field(default_factory=dict)
     number: int = 0
     goal: list[Any] | None = None
+    proposal: str | None = None
+
+    def propose(self, parts: tuple[Part, ...]) -> None:
+        """The model answered; in plan mode with a plan."""
+        self.proposal = proposed(parts) or self.proposal
+
+    def asked(self, parts: tuple[Part, ...]) -> GoalChange | None:
+        """The person wrote: the words by which the agent itself says that its plan was agreed on make it a goal."""
+        if self.proposal is None or "".join(part.text for part in parts).strip() != AGREED:
+            return None
+        plan, self.proposal = self.proposal, None
+        return GoalChange((), whole=False, plan=plan)
 
     def called(self, part: Part) -> None:
         """A tool was called."""
@@ -88,7 +101,7 @@ class Plans:
         return GoalChange(tuple(items), whole=False)
 
     def state(self) -> list[Any]:
-        return [self.waiting, self.number, self.goal]
+        return [self.waiting, self.number, self.goal, self.proposal]
 
     @classmethod
     def from_state(cls, raw: list[Any]) -> Plans:

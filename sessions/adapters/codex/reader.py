@@ -24,10 +24,10 @@ from sessions.adapters.codex import flat, meta
 from sessions.adapters.codex.copies import Copies
 from sessions.adapters.codex.events import read_event
 from sessions.adapters.codex.items import Item, of_replacement, read_item
-from sessions.adapters.codex.plans import Plans, proposed
+from sessions.adapters.codex.plans import Plans
 from sessions.adapters.codex.requests import Requests
 from sessions.adapters.records import NotARecord, load, text_of, utc
-from sessions.entries import Entry, Facts, GoalChange, Kind, Part, PartKind, Role, Usage
+from sessions.entries import TELLING, Entry, Facts, GoalChange, Kind, Part, PartKind, Role, Usage
 
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 2000
@@ -218,12 +218,14 @@ class Reader:
             for part in item.parts:
                 if part.kind is PartKind.TOOL_CALL and not inherited:
                     self.plans.called(part)
-            goals = None if inherited else proposed(item.parts)
+            if not inherited:
+                self.plans.propose(item.parts)
         elif item.answer:
             self.requests.result()
             goals = self._answered(item.parts)
         elif item.sent:
             self.requests.close()
+            goals = self.plans.asked(item.parts) if opens else None
         return Entry(
             kind,
             item.role,
@@ -322,12 +324,11 @@ class Reader:
         key, usage = self.requests.record(payload)
         if copied:
             key = usage = None
-        response = payload.get("response_id")
         return Entry(
             Kind.EVENT,
             at=at,
             step_key=key,
-            response_id=response if isinstance(response, str) and key else None,
+            response_id=_answer(payload) if key else None,
             model=self.model if key else None,
             usage=usage,
             link=_copy({"event": "token_usage_record"}, copied=copied),
@@ -348,6 +349,17 @@ class Reader:
         self.model = model
         if model not in self.facts.models:
             self.facts.models.append(model)
+
+
+def _answer(payload: dict[str, Any]) -> str | None:
+    """What tells an answer from all others: its id, and where that is only a number (servers of one's own count) its thread too.
+
+    A copied record names the thread that it was copied from.
+    """
+    name, thread = payload.get("response_id"), payload.get("thread_id")
+    if not isinstance(name, str):
+        return None
+    return f"{thread}/{name}" if len(name) < TELLING and isinstance(thread, str) else name
 
 
 def _copy(link: dict[str, Any], *, copied: bool) -> dict[str, Any]:

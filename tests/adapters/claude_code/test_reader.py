@@ -189,12 +189,29 @@ def test_a_plan_agreed_on_in_plan_mode_is_worked_on_until_the_next_request():
     goals = t.read().goals
     assert [(goal.path, goal.text, goal.status, goal.inferred) for goal in goals] == [
         ("r1", "make it faster", GoalStatus.COMPLETED, True),
-        ("r2", "Plan: Stream the rows", GoalStatus.COMPLETED, True),
-        ("r3", "Plan: Write it down", GoalStatus.IN_PROGRESS, True),
+        ("2", "Plan: Stream the rows", GoalStatus.COMPLETED, True),
+        ("3", "Plan: Write it down", GoalStatus.IN_PROGRESS, True),
     ]
     assert "read by chunks" in (goals[1].note or "")
     t.prompt("thanks")
     assert [goal.status for goal in t.read().goals][2:] == [GoalStatus.COMPLETED, GoalStatus.IN_PROGRESS]
+
+
+def test_a_list_stands_under_the_plan_that_was_handed_over_with_the_request():
+    t = Transcript(version="2.1.29")
+    t.prompt("Implement the following plan:\n\n# Plan: Stream the rows\n\n1. read by chunks")
+    t.answer(call("TodoWrite", "toolu_1", todos=[{"content": "read by chunks", "status": "in_progress"}]))
+    t.result(
+        "toolu_1",
+        "Todos have been modified",
+        toolUseResult={"oldTodos": [], "newTodos": [{"content": "read by chunks", "status": "in_progress"}]},
+    )
+    goals = t.read().goals
+    assert [(goal.path, goal.text, goal.status, goal.inferred) for goal in goals] == [
+        ("1", "Plan: Stream the rows", GoalStatus.IN_PROGRESS, False),
+        ("1.1", "read by chunks", GoalStatus.IN_PROGRESS, False),
+    ]
+    assert goals[0].tally.entries == 2, "what was read before the list belongs to the plan"
 
 
 def test_tasks_get_their_id_from_the_result_and_are_patched():

@@ -31,13 +31,19 @@ def test_the_plan_is_rewritten_whole() -> None:
     assert tree(reading) == [("1", "read", "completed"), ("2", "write it", "in_progress"), ("3", "test", "pending")]
 
 
-def test_a_plan_proposed_in_plan_mode_is_a_goal_of_its_own() -> None:
+def test_a_proposal_that_is_accepted_is_a_goal_with_the_steps_that_follow() -> None:
     words = "Here it is.\n<proposed_plan>\n# Stream the rows\n1. read by chunks\n</proposed_plan>"
-    reading = read(meta(), user("go"), says(words), user("Implement the plan."))
-    assert tree(reading) == [
+    refused = read(meta(), user("go"), says(words), user("No, another way."))
+    assert tree(refused) == [("r1", "go", "completed"), ("r2", "No, another way.", "in_progress")]
+    agreed = [meta(), user("go"), says(words), user("smaller?"), says("It is small."), user("Implement the plan.")]
+    assert tree(read(*agreed)) == [
         ("r1", "go", "completed"),
-        ("r2", "Plan: Stream the rows", "completed"),
-        ("r3", "Implement the plan.", "in_progress"),
+        ("r2", "smaller?", "completed"),
+        ("3", "Plan: Stream the rows", "in_progress"),
+    ]
+    assert tree(read(*agreed, plan("c1", ("read by chunks", "in_progress")))) == [
+        ("3", "Plan: Stream the rows", "in_progress"),
+        ("3.1", "read by chunks", "in_progress"),
     ]
 
 
