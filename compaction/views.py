@@ -15,14 +15,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from compaction import accounts, drafting, forms, queries, runs, showing, tasks, telling, versionline
+from compaction import accounts, drafting, forms, queries, runs, showing, tasks, telling
 from compaction.holding import preview_draft
 from compaction.models import Run
 from compaction.runs import Previewed
 from compaction.shown import Page, Refusal
 from compaction.strategies import RECOMMENDED, strategies
+from sessions import versionline
 from sessions.http import Request, operators_only, session_of
 from sessions.models import Session
+from sessions.versionline import Being
 from sessions.versions import Refused
 
 EARLIER = 30  # runs listed below one
@@ -270,7 +272,8 @@ def _versions_context(request: HttpRequest, session: Session, live: Run | None) 
         "session": session,
         "session_href": showing.session_href(session),
         "may_act": _may_act(request),
-        "line": versionline.line(session, live),
+        "roomy": True,
+        "line": versionline.line(session, being=Being(live.pk, telling.label_of(live.strategy)) if live else None),
         "live_run": live,
     }
 

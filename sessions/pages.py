@@ -115,7 +115,7 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
         "seen": seen,
         "since": _since_parted(seen),
         **panels.goals(session),
-        **panels.version_line(seen, request, limit=VERSIONS),
+        **panels.version_line(seen, request, limit=VERSIONS, sums=False),
         **timeline.around(session, query),
     }
     # A sum over all steps is part of the page where it is short; else it comes after.

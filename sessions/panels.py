@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sessions import charts as figures
-from sessions import queries
+from sessions import queries, versionline
 from sessions.carrying import left_open_before
 from sessions.costs import cost_of_step
 from sessions.entryline import line_of
@@ -16,7 +16,7 @@ from sessions.http import Request, may_operate
 from sessions.limits import overrides_of
 from sessions.lines import parts_of, with_parts
 from sessions.meters import meters
-from sessions.models import Entry, Session, Step, Version
+from sessions.models import Entry, Session, Step
 from sessions.packing import unpack
 from sessions.prices import price_of
 from sessions.queries import STATUSES, Reading
@@ -88,56 +88,19 @@ def goals(session: Session, *, after: str | None = None, before: str | None = No
     }
 
 
-def version_line(seen: Reading, request: Request, *, limit: int | None = None) -> dict[str, Any]:
-    """Versions, newest first (the head among them, however old), with where undo and redo lead."""
-    session = seen.session
-    by_id = {version.pk: version for version in seen.versions}
-    now, native = seen.current, seen.native
-    line: set[int] = set()
-    at = now
-    while at is not None:
-        line.add(at.pk)
-        at = by_id.get(at.parent_id) if at.parent_id else None
-    rows = []
-    newest = list(seen.versions[-limit:] if limit else seen.versions)
-    if now is not None and now not in newest:
-        newest = [now, *newest]
-    for version in reversed(newest):
-        parent = by_id.get(version.parent_id) if version.parent_id else None
-        off = version.pk not in line
-        rows.append(
-            {
-                "version": version,
-                "current": now is not None and version.pk == now.pk,
-                "native_head": native is not None and version.pk == native.pk and seen.parted,
-                "off": off,
-                "node": _node(version, now, off=off),
-                "change": None
-                if parent is None or version.tokens is None or parent.tokens is None or parent.at_seq != version.at_seq
-                else version.tokens - parent.tokens,
-                "hides": len(version.hidden),
-                "shown": seen.version is not None and version.pk == seen.version.pk,
-            }
-        )
-    last_redo = session.redo[-1] if session.redo else None
+def version_line(seen: Reading, request: Request, *, limit: int | None = None, sums: bool = True) -> dict[str, Any]:
+    """Versions, newest first (the head among them, however old), with where undo and redo lead. `sums`: with what each weighs and weighed."""
+    line = versionline.line(seen.session, shown=seen.version, newest=limit, measure=versionline.MEASURED if sums else 0)
     return {
-        "session": session,
+        "session": seen.session,
         "seen": seen,
-        "versions": rows,
-        "versions_more": len(seen.versions) - len(rows),
-        "undo_to": by_id.get(now.parent_id) if now is not None and now.parent_id else None,
-        "redo_to": by_id.get(last_redo) if last_redo is not None else None,
+        "line": line,
+        "undo_to": line.undo,
+        "redo_to": line.redo,
         "may_operate": may_operate(request),
+        "may_act": may_operate(request),
         "v": seen.version.n if seen.looks_back and seen.version is not None else None,
     }
-
-
-def _node(version: Version, now: Version | None, *, off: bool) -> str:
-    if now is not None and version.pk == now.pk:
-        return "head"
-    if version.origin in (Version.Origin.NATIVE, Version.Origin.RECORDED):
-        return "native"
-    return "undone" if off else "made"
 
 
 def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any]:

@@ -224,8 +224,9 @@ def versions(request: HttpRequest, name: str) -> HttpResponse:
     found = session_of(request, name)
     seen = queries.reading(found, number(request, "v", low=0))
     # Beside a transcript stand the newest alone.
-    limit = pages.VERSIONS if request.GET.get("few") else None
-    context = panels.version_line(seen, cast("Request", request), limit=limit)
+    few = bool(request.GET.get("few"))
+    context = panels.version_line(seen, cast("Request", request), limit=pages.VERSIONS if few else None)
+    context["roomy"] = not few
     return page_or_partial(cast("Request", request), "sessions/versions.html", "versions", context)
 
 

@@ -1,4 +1,4 @@
-"""What the pages of compaction are drawn from: strips, the version line, choices read from a form."""
+"""What the pages of compaction are drawn from: strips, choices read from a form."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,9 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import forms, strips, versionline
+from compaction import forms, strips
 from compaction.plan import Section
 from compaction.summary.template import NOTHING, TITLES, parse, render
-from sessions.models import Version
 
 
 def spans(strip: strips.Strip) -> list[tuple[int, int, str]]:
@@ -68,51 +67,6 @@ def test_turns_lie_from_their_first_entry_to_the_next_and_lose_words_where_there
 def test_ticks_at_one_place_stand_side_by_side() -> None:
     again = strips.strip(["kept"] * 100, again=[10, 10, 10]).again
     assert len(set(again)) == 3
-
-
-# ── the version line ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def version(n: int, parent: int | None, origin: str = "run") -> Version:
-    return Version(pk=n + 100, n=n, parent_id=None if parent is None else parent + 100, origin=origin, label=f"v{n}")
-
-
-def placed(head: int, tip: int, *versions: Version) -> dict[int, tuple[str, int, bool]]:
-    newest = sorted(versions, key=lambda one: -one.n)
-    by_n = {one.n: one for one in versions}
-    nodes = versionline.place(newest, by_n[head], by_n[tip], 100)
-    return {node.version.n: (node.glyph, node.lane, node.undone) for node in nodes}
-
-
-def test_the_line_the_head_stands_on_is_lane_0_and_a_branch_beside_it_is_undone() -> None:
-    line = placed(3, 3, version(0, None, "recorded"), version(1, 0), version(2, 1), version(3, 1))
-    assert line == {
-        0: ("native", 0, False),
-        1: ("made", 0, False),
-        2: ("undone", 1, True),
-        3: ("head", 0, False),
-    }
-
-
-def test_what_was_undone_and_can_be_redone_stays_on_the_line() -> None:
-    line = placed(1, 2, version(0, None, "recorded"), version(1, 0, "native"), version(2, 1))
-    assert line == {0: ("native", 0, False), 1: ("head", 0, False), 2: ("undone", 0, True)}
-
-
-def test_branches_that_overlap_take_lanes_of_their_own_and_others_share_one() -> None:
-    versions = [version(0, None, "recorded"), version(1, 0), version(2, 0), version(3, 2), version(4, 3), version(5, 3)]
-    lanes = {n: lane for n, (_, lane, _) in placed(5, 5, *versions).items()}
-    assert lanes == {0: 0, 1: 1, 2: 0, 3: 0, 4: 1, 5: 0}
-    both = [version(0, None, "recorded"), version(1, 0), version(2, 0), version(3, 0)]
-    assert {n: lane for n, (_, lane, _) in placed(3, 3, *both).items()} == {0: 0, 1: 2, 2: 1, 3: 0}
-
-
-def test_a_branch_arrives_at_the_version_it_left() -> None:
-    versions = [version(3, 1), version(2, 1), version(1, 0), version(0, None, "recorded")]
-    nodes = {node.version.n: node for node in versionline.place(versions, versions[0], versions[0], 100)}
-    assert [(stroke.lane, stroke.dashed) for stroke in nodes[1].arrives] == [(1, True)]
-    assert [(stroke.lane, stroke.dashed) for stroke in nodes[2].under] == [(0, False), (1, True)]
-    assert [(stroke.lane, stroke.dashed) for stroke in nodes[1].over] == [(0, False)]
 
 
 # ── choices ────────────────────────────────────────────────────────────────────────────────────────────────────────

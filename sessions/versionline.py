@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from compaction.models import Run
-from compaction.telling import label_of
 from sessions.measuring import measured
 from sessions.meters import DEFAULT, by_id
 from sessions.models import Entry, Session, Version
 
-MEASURED = 24  # newest versions whose tokens are summed anew; of older ones the figure stands that was taken when they were made
-
+MEASURED = 24  # newest versions whose tokens are summed anew; of older ones nothing is said but what each was made with
 
 LANE = 18  # pixels from one lane to the next
 FIRST = 9  # pixels from the edge to the first
@@ -39,7 +36,8 @@ class Node:
     """One version on the line. `glyph`: head, made, native, undone. `lane`: 0 is the line the head stands on.
 
     `over`, `under`: places of strokes above and below the node, each with whether it is dashed; `arrives`: of branches that end in it.
-    `tokens`: of its context at its end, which is now for the head and else when the next version was made from it.
+    `tokens`: o200k, of its context at its end, which is now for the head and else when the next version was made from it; None where that
+    was not summed. `before`, `after`: of its parent's context and of its own at the moment it was made. `shown`: it is the one looked at.
     """
 
     version: Version
@@ -52,7 +50,10 @@ class Node:
     under: tuple[Stroke, ...]
     arrives: tuple[Stroke, ...]
     tokens: int | None = None
+    before: int | None = None
+    after: int | None = None
     at: datetime | None = None
+    shown: bool = False
 
     @property
     def x(self) -> int:
@@ -65,16 +66,24 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Being:
+    """A run that writes the next version: its number, and its strategy in words."""
+
+    run: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
-    """`undo`, `redo`: the versions these lead to, None where there is nothing; `being`: the run that writes the next one."""
+    """`undo`, `redo`: the versions these lead to, None where there is nothing; `older`: how many are not among the nodes."""
 
     nodes: tuple[Node, ...]
     undo: Version | None
     redo: Version | None
-    being: Run | None
-    being_label: str
+    being: Being | None
     next: int
     lanes: int
+    older: int = 0
 
     @property
     def width(self) -> int:
@@ -90,8 +99,18 @@ class Line:
         return any(node.glyph == "native" for node in self.nodes)
 
 
-def line(session: Session, live: Run | None = None) -> Line:
-    """The line of a session as it stands. One query for all versions."""
+def line(
+    session: Session,
+    *,
+    being: Being | None = None,
+    shown: Version | None = None,
+    newest: int | None = None,
+    measure: int = MEASURED,
+) -> Line:
+    """The line of a session as it stands. One query for all versions, and sums for each of the first `measure`.
+
+    `newest`: so many alone, and the head, however old.
+    """
     versions = list(session.versions.select_related("by").order_by("-n"))
     by_id = {version.pk: version for version in versions}
     head = by_id.get(session.head_id or session.native_head_id or 0)
@@ -100,16 +119,22 @@ def line(session: Session, live: Run | None = None) -> Line:
     nodes = place(
         versions, head, tip if tip is not None and _descends(tip, head, by_id) else head, session.native_head_id
     )
-    nodes = tuple(
-        replace(node, tokens=_tokens(session, node, versions) if n < MEASURED else node.version.tokens)
-        for n, node in enumerate(nodes)
+    kept = nodes[:newest] + tuple(node for node in nodes[newest:] if node.current) if newest is not None else nodes
+    times = _times(session, [node.version for node in kept])
+    sums = _Sums(session, versions)
+    shown_id = shown.pk if shown is not None else None
+    told = tuple(
+        replace(
+            sums.told(node) if n < measure else node,
+            at=times[node.version.pk],
+            shown=node.version.pk == shown_id and not node.current,
+        )
+        for n, node in enumerate(kept)
     )
-    times = _times(session, versions)
-    nodes = tuple(replace(node, at=times[node.version.pk]) for node in nodes)
     undo = by_id.get(head.parent_id) if head is not None and head.parent_id is not None else None
-    newest = versions[0].n if versions else -1
-    label = label_of(live.strategy) if live is not None else ""
-    return Line(nodes, undo, redo, live, label, newest + 1, 1 + max((node.lane for node in nodes), default=0))
+    following = versions[0].n + 1 if versions else 0
+    lanes = 1 + max((node.lane for node in told), default=0)
+    return Line(told, undo, redo, being, following, lanes, len(nodes) - len(told))
 
 
 def place(
@@ -168,12 +193,36 @@ def place(
     )
 
 
-def _tokens(session: Session, node: Node, versions: Sequence[Version]) -> int | None:
-    ends = [other.at_seq for other in versions if other.parent_id == node.version.pk]
-    if not node.current and not ends:
-        return node.version.tokens
-    meter = by_id(DEFAULT)
-    return measured(session.pk, node.version, [meter], until_seq=None if node.current else max(ends))[meter.id]
+class _Sums:
+    """Tokens of contexts at the places where versions begin and end, each summed once."""
+
+    def __init__(self, session: Session, versions: Sequence[Version]) -> None:
+        self.session = session
+        self.by_id = {version.pk: version for version in versions}
+        self.ends: dict[int, int] = {}
+        for version in versions:
+            if version.parent_id is not None:
+                self.ends[version.parent_id] = max(version.at_seq, self.ends.get(version.parent_id, -1))
+        self.known: dict[tuple[int, int | None], int] = {}
+
+    def told(self, node: Node) -> Node:
+        """The node with its figures."""
+        version = node.version
+        end = None if node.current else self.ends.get(version.pk)
+        parent = self.by_id.get(version.parent_id) if version.parent_id is not None else None
+        return replace(
+            node,
+            tokens=version.tokens if end is None and not node.current else self._at(version, end),
+            before=None if parent is None else self._at(parent, version.at_seq),
+            after=None if parent is None else version.tokens,
+        )
+
+    def _at(self, version: Version, seq: int | None) -> int:
+        key = version.pk, seq
+        if key not in self.known:
+            meter = by_id(DEFAULT)
+            self.known[key] = measured(self.session.pk, version, [meter], until_seq=seq)[meter.id]
+        return self.known[key]
 
 
 def _times(session: Session, versions: Sequence[Version]) -> dict[int, datetime | None]:
