@@ -222,6 +222,9 @@ class GoalChange:
     plan: str | None = None
 
 
+TELLING = 20  # characters of an answer's id from which on it is nobody else's: makers draw them, servers of one's own only count
+
+
 @value(frozen=True, slots=True)
 class Usage:
     """Tokens of one model request and its answer, in disjoint parts: prompt = fresh + cache_read + cache_write; output includes reasoning.

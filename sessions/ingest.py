@@ -33,7 +33,7 @@ from sessions.expansion import Expanded, Unreadable, expanded
 from sessions.kinship import link_parents
 from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
-from sessions.reading import Read, amended, continues, read_chain
+from sessions.reading import Read, amended, continues, copied_of, read_chain
 from sessions.sourcebytes import LARGEST, Keeping, begins_with, content, digest_of, digest_of_file, is_of, keep
 from sessions.store import clean, legible
 
@@ -46,7 +46,8 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class Taken:
     """What became of one file. `outcome`: added, grown, unchanged, same (its bytes are here under another name), rewritten, kept (a
-    sidecar), skipped, failed. `reason`: in words, where something was not taken or not as expected.
+    sidecar), skipped, failed. `reason`: in words, where something was not taken or not as expected. `tokens`: of the session's own steps;
+    `copied`: of steps that it has too and that count where they were requested. Both together are what the file itself says.
     """
 
     path: str
@@ -65,6 +66,7 @@ class Taken:
     compactions: int = 0
     malformed: int = 0
     tokens: dict[str, int | None] = field(default_factory=dict)
+    copied: dict[str, int | None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -533,6 +535,7 @@ def report(taken: Taken, session: Session, added: int) -> None:
     taken.entries, taken.added = session.entries_count, added
     taken.turns, taken.steps, taken.malformed = session.turns, session.steps_count, session.malformed
     taken.tokens = dict(session.totals)
+    taken.copied = copied_of(session)
     taken.goals = session.goals.filter(inferred=False).count()
     taken.versions = session.versions.count()
     taken.compactions = session.versions.filter(origin="native", kind__in=["compaction", "microcompaction"]).count()

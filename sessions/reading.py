@@ -20,7 +20,7 @@ from django.db.models import Count, F, Sum
 from sessions.adapters.base import HEAD, Adapter, Amending, Documents, Line, NativeVersion, Reader
 from sessions.assembly import Assembly, Placed
 from sessions.batches import Batches
-from sessions.entries import Entry, Facts, Kind, digest_of
+from sessions.entries import TELLING, Entry, Facts, Kind, digest_of
 from sessions.goalmarks import timeline_of
 from sessions.models import Session, Source
 from sessions.models import Step as StepRow
@@ -31,6 +31,7 @@ from sessions.store import clean, clean_json, copy_entries, discount_goals, figu
 from sessions.telling import Telling
 
 _STEPS = 5000  # steps that are held at once
+_PROMPT = ("fresh", "cache_read", "cache_write")
 _SUMMED = ("fresh", "cache_read", "cache_write", "output", "reasoning")
 PROVISIONAL = 8  # last records of a document that are read anew when it grew: tools still come back to them
 
@@ -348,10 +349,15 @@ def _mark_counted_elsewhere(session: Session, *, since: int) -> None:
         session__superseded_by=None,
         copied=False,
         response_id__in=answers,
-    ).exclude(session_id=session.pk)
-    found = list(known.values_list("response_id", flat=True))
-    if found:
-        mine.filter(response_id__in=found).update(copied=True)
+    )
+    found = set(known.exclude(session_id=session.pk).values_list("response_id", *_PROMPT))
+    twice = {answer for answer, *_figures in found}
+    if any(len(answer) < TELLING for answer in twice):
+        # Such an id may be of another answer altogether; that one's prompt was hardly as long to the token.
+        here = mine.filter(response_id__in=twice).values_list("response_id", *_PROMPT)
+        twice = {row[0] for row in here if len(row[0]) >= TELLING or row in found}
+    if twice:
+        mine.filter(response_id__in=twice).update(copied=True)
 
 
 def _sums(session: Session, *, since: int) -> dict[str, int | None]:
@@ -359,6 +365,13 @@ def _sums(session: Session, *, since: int) -> dict[str, int | None]:
     return session.steps.filter(copied=False, n__gte=since).aggregate(
         **{name: Sum(name) for name in _SUMMED}, steps=Count("n")
     )
+
+
+def copied_of(session: Session) -> dict[str, int | None]:
+    """What the steps add up to that a session has, and that count where they were requested; empty where all are its own."""
+    if session.totals.get("steps") == session.steps_count:
+        return {}
+    return session.steps.filter(copied=True).aggregate(**{name: Sum(name) for name in _SUMMED}, steps=Count("n"))
 
 
 def _count(session: Session, before: dict[str, int | None], after: dict[str, int | None]) -> None:

@@ -360,6 +360,7 @@ class TakenOut(Schema):
     compactions: int
     malformed: int
     tokens: Totals
+    copied: Totals = Field(description="of steps that it has too and that count in the session where they were requested")
     problems: list[str]
 
 

@@ -19,7 +19,7 @@ class Codex:
 
     agent = "codex"
     label = "Codex"
-    version = 1
+    version = 2
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         root = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"

@@ -91,6 +91,8 @@ class Reader(MessageReader):
 class OpenTelemetry(Messages):
     """The adapter of telemetry."""
 
+    version = 2
+
     def documents(self, path: PurePath, data: bytes) -> Iterator[Line]:
         return threads.records(data)
 

@@ -17,6 +17,7 @@ from sessions.adapters.base import Line
 from sessions.adapters.generic.genai import Request, conversation, is_message, operation, request_of, tool_of, with_logs
 from sessions.adapters.generic.messages import HEAD
 from sessions.adapters.generic.otlp import Record, telemetry
+from sessions.adapters.generic.owncounts import with_own_counts
 from sessions.adapters.generic.spoken import Message
 from sessions.adapters.generic.values import parsed
 from sessions.adapters.records import text_of
@@ -51,7 +52,7 @@ def records(data: bytes) -> Iterator[Line]:
     """The records of a file of telemetry, in order of time."""
     found = telemetry(data)
     ordered = sorted(found.records, key=lambda record: (record.begin, record.start))
-    requests = _requests(ordered)
+    requests = with_own_counts(_requests(ordered), ordered)
     threads = _threads(requests.values())
     first = min((record.start for record in ordered), default=0)
     head = {"conversation": next((name for record in ordered if (name := conversation(record))), None)}

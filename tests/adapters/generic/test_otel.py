@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions.adapters.generic.genai import request_of
 from sessions.adapters.generic.otel import ADAPTER
-from sessions.adapters.generic.otlp import attributes_of, telemetry
+from sessions.adapters.generic.otlp import Record, attributes_of, telemetry
+from sessions.adapters.generic.owncounts import ANSWERED, with_own_counts
 from sessions.assembly import Reading, read_whole
 from sessions.contexts import unpaired
 from sessions.entries import Kind, PartKind, Usage
@@ -292,13 +294,13 @@ RECORDED = {
     "otlp-gemini061-logs.json": (
         3,
         1,
-        [(3198, 41), (3322, 41), (3486, 41)],
+        [(3198, 58), (3322, 58), (3486, 58)],
         ("context", "prompt", "tool_call", "tool_result", "tool_call", "tool_result", "message"),
     ),
     "gemini061-telemetry-outfile.log": (
         3,
         1,
-        [(3198, 41), (3322, 41), (3486, 41)],
+        [(3198, 58), (3322, 58), (3486, 58)],
         ("context", "prompt", "tool_call", "tool_result", "tool_call", "tool_result", "message"),
     ),
     "otlp-opencode11833-ai-sdk-spans.json": (1, 1, [(7727, 57)], ("context", "prompt", "tool_call", "tool_result")),
@@ -338,6 +340,26 @@ def test_what_only_grew_gives_the_same_records_and_then_more() -> None:
     before = [line.raw for line in ADAPTER.documents(FILE, short)]
     after = [line.raw for line in ADAPTER.documents(FILE, short + b"\n" + json.dumps(two).encode())]
     assert after[: len(before)] == before
+
+
+def test_what_gemini_counts_beside_the_conventions_is_of_the_answer_it_fits() -> None:
+    def request(at: int, prompt: int, output: int) -> dict[str, Any]:
+        said = {"gen_ai__usage__input_tokens": prompt, "gen_ai__usage__output_tokens": output}
+        return span("llm_call", at, f"{at}", gen_ai__request__model="m", gen_ai__operation__name="llm_call", **said)
+
+    def told(prompt: int, output: int, cached: int, thoughts: int) -> Record:
+        counts = {"input_token_count": prompt, "output_token_count": output}
+        more = {"cached_content_token_count": cached, "thoughts_token_count": thoughts}
+        return Record(0, 1, span=False, name=ANSWERED, attributes={**counts, **more})
+
+    asked = telemetry(json.dumps(export(request(1, 100, 9), request(2, 100, 9), request(3, 200, 9))).encode()).records
+    requests = {n: request_of(record) for n, record in enumerate(asked)}
+    found = with_own_counts(requests, [told(100, 9, 40, 5), told(200, 8, 1, 1), told(100, 9, 60, 0)])
+    assert [one.usage for one in found.values()] == [
+        Usage(fresh=60, cache_read=40, output=14, reasoning=5),
+        Usage(fresh=40, cache_read=60, output=9, reasoning=0),
+        Usage(fresh=200, output=9),
+    ]
 
 
 @given(st.binary(max_size=40), st.integers(0, 400))
