@@ -5,9 +5,12 @@ Both name a goal by its path: goals are read again from the source, and these ou
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.conf import settings
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
 from sessions.models import Session
@@ -137,12 +140,36 @@ class Abandonment(models.Model):
             models.Index(
                 fields=["workspace", "-tokens", "-id"], name="abandonment_largest", condition=models.Q(stands=True)
             ),  # the list by what it took
+            # the list by cost, time and attempts; what is not known comes last
+            models.Index(
+                F("workspace"),
+                Coalesce(F("cost"), Value(Decimal(-1))).desc(),
+                F("id").desc(),
+                name="abandonment_dearest",
+                condition=models.Q(stands=True),
+            ),
+            models.Index(
+                F("workspace"),
+                Coalesce(F("seconds"), Value(-1)).desc(),
+                F("id").desc(),
+                name="abandonment_longest",
+                condition=models.Q(stands=True),
+            ),
+            models.Index(
+                fields=["workspace", "-attempts", "-id"], name="abandonment_oftenest", condition=models.Q(stands=True)
+            ),
+            models.Index(
+                fields=["workspace", "project"], name="abandonment_project", condition=models.Q(stands=True)
+            ),  # what narrows most
             models.Index(
                 fields=["workspace", "folded"], name="abandonment_again", condition=models.Q(stands=True)
             ),  # attempts at the same goal, word for word
             models.Index(
-                fields=["workspace", "family"], name="abandonment_family", condition=models.Q(stands=True)
-            ),  # and in like words
+                fields=["workspace", "family"],
+                include=["id", "session", "review", "tokens", "cost"],
+                name="abandonment_families",
+                condition=models.Q(stands=True),
+            ),  # and in like words, with what is summed of them
             # the counts of all facets, read from the index alone
             models.Index(
                 fields=["workspace", "review", "cause", "how", "agent", "project", "owner", "model", "week"],
