@@ -24,7 +24,7 @@ SMALL = (
 RECORDS = 240  # records looked through for one window: records that are not sent cost a line, not a place
 SHOWN = 80  # entries of one window
 FIGURED = 2_000  # entries of the turns of a window up to which their steps and tokens are summed
-GOALS = 24  # goals of one page
+GOALS = 18  # goals of one page
 STATUSES = ("completed", "in_progress", "abandoned", "dropped", "pending")
 NEAR = 400  # entries after a call among which its result is looked for
 

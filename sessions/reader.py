@@ -19,7 +19,7 @@ from sessions.queries import Reading
 from sessions.transcript import Ghost, blocks_of
 
 LEAD = 12  # entries shown in front of the one a deep link means
-WEIGHT = 430  # elements of one window: a page of markdown weighs as much as forty calls
+WEIGHT = 300  # elements of one window: a page of markdown weighs as much as thirty calls
 BAND = 12  # elements of a closed ghost
 LEAST = 8  # rows of a window, however heavy
 

@@ -46,11 +46,15 @@ TIMES = """() => ({
   bytes: performance.getEntries().reduce((sum, one) => sum + (one.transferSize || 0), 0),
   elements: document.querySelectorAll("*").length,
 })"""
+# What the page's own main thread worked for, however busy the machine is.
+WORK = {"ScriptDuration": "script", "LayoutDuration": "layout", "RecalcStyleDuration": "style", "TaskDuration": "all"}
+TURNS = 60  # of the wheel, down and as many up
 
 
 def bench(*, entries: int, runs: int) -> dict[str, Any]:
     """Medians in seconds since the navigation began, of a session of so many `entries`: with an empty cache, with a full one, and of a link
-    into a ghost. `bytes` and `elements` once all has come. Needs Playwright and Chromium (PALIMPSEST_CHROMIUM, or the one on the PATH).
+    into a ghost. `bytes` and `elements` once all has come; `work`: CPU seconds of the page's main thread till then. `scrolled`: the most
+    elements while one wheels far down and back. Needs Playwright and Chromium (PALIMPSEST_CHROMIUM, or the one on the PATH).
     """
     try:
         from playwright.sync_api import sync_playwright  # noqa: PLC0415 -- only this measure needs a browser
@@ -82,8 +86,16 @@ def bench(*, entries: int, runs: int) -> dict[str, Any]:
             if ghost is not None:
                 inside = f"{base}{address}?at=e{(ghost[0] + ghost[1]) // 2}"
                 rows.append(_opened("into a ghost", browser, named, inside, runs, keeps=True))
+            scrolled = _scrolled(browser, named, base + address)
             browser.close()
-    return {"entries": entries, "runs": runs, "load": round(load, 1), "cpus": os.cpu_count(), "browser": rows}
+    return {
+        "entries": entries,
+        "runs": runs,
+        "load": round(load, 1),
+        "cpus": os.cpu_count(),
+        "browser": rows,
+        "scrolled": scrolled,
+    }
 
 
 def _opened(
@@ -91,6 +103,7 @@ def _opened(
 ) -> dict[str, Any]:
     """The page opened `runs` times (once more before them where the cache `keeps` what came)."""
     found: list[dict[str, float]] = []
+    work: list[dict[str, float]] = []
     context = None
     for n in range(runs + keeps):
         if context is None or not keeps:
@@ -100,10 +113,14 @@ def _opened(
             context.add_cookies([cookie])
             context.add_init_script(WATCH)
         page = context.new_page()
+        watch = context.new_cdp_session(page)
+        watch.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.goto(address)
         page.wait_for_function(SETTLED, timeout=60_000)
         if n or not keeps:
             found.append(page.evaluate(TIMES))
+            said = {one["name"]: one["value"] for one in watch.send("Performance.getMetrics")["metrics"]}
+            work.append({words: said[name] for name, words in WORK.items()})
         page.close()
     if context is not None:
         context.close()
@@ -113,7 +130,32 @@ def _opened(
         return median(known) if known else None
 
     seconds = {f"{name}_seconds": _seconds(middle(name)) for name in ("answer", "paint", "transcript")}
-    return {"page": words, **seconds, "bytes": int(middle("bytes") or 0), "elements": int(middle("elements") or 0)}
+    return {
+        "page": words,
+        **seconds,
+        "bytes": int(middle("bytes") or 0),
+        "elements": int(middle("elements") or 0),
+        "work": {name: round(median(one[name] for one in work), 3) for name in WORK.values()},
+    }
+
+
+def _scrolled(browser: Any, cookie: dict[str, str], address: str) -> dict[str, int]:
+    """The most elements that the page holds while a person wheels down from its beginning and back."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context.add_cookies([cookie])
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function(SETTLED, timeout=60_000)
+    page.mouse.move(600, 700)
+    most = 0
+    for by in (1400, -1400):
+        for _ in range(TURNS):
+            page.mouse.wheel(0, by)
+            page.wait_for_timeout(60)
+            most = max(most, page.evaluate("document.querySelectorAll('*').length"))
+    leaves = page.evaluate("document.querySelectorAll('#entries > .leaf').length")
+    context.close()
+    return {"turns_of_the_wheel": 2 * TURNS, "most_elements": most, "leaves_after": leaves}
 
 
 def _seconds(milliseconds: float | None) -> float | None:

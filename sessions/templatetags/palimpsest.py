@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django import template
+from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -26,18 +27,24 @@ UNKNOWN = "–"
 
 
 @register.simple_tag
+def glyph_href(name: str) -> str:
+    """The address of a glyph for `<use>`: all of them are one file, so that no page carries them."""
+    return f"{static('img/glyphs.svg')}#{name}"
+
+
+@register.simple_tag
 def glyph(name: str, label: str = "", extra: str = "") -> SafeString:
     """One glyph of the sprite. Without a label it is decoration; with one it is read out."""
     if label:
         return format_html(
-            '<svg class="glyph g-{} {}" role="img" aria-label="{}"><use href="#g-{}"></use></svg>',
+            '<svg class="glyph g-{} {}" role="img" aria-label="{}"><use href="{}"></use></svg>',
             name,
             extra,
             label,
-            name,
+            glyph_href(name),
         )
     return format_html(
-        '<svg class="glyph g-{} {}" aria-hidden="true"><use href="#g-{}"></use></svg>', name, extra, name
+        '<svg class="glyph g-{} {}" aria-hidden="true"><use href="{}"></use></svg>', name, extra, glyph_href(name)
     )
 
 

@@ -3,11 +3,21 @@
 (function () {
   "use strict";
 
-  const KEEP = 2600; // pixels above and below the view within which a leaf stays
-  const NEAR = 1200; // pixels from the view within which the next leaf is fetched
+  const KEEP = 1800; // pixels above and below the view within which a leaf stays
+  const NEAR = 900; // pixels from the view within which the next leaf is fetched
 
   const box = () => document.getElementById("entries");
   const busy = new Set();
+
+  // A page that was only opened has what is in view; what lies beyond it comes once a person moves.
+  let moved = false;
+  ["wheel", "touchmove", "keydown", "pointerdown"].forEach((kind) => addEventListener(kind, () => { moved = true; }, { passive: true, once: true }));
+  const reach = () => (moved ? NEAR : 0);
+
+  function near(one) {
+    const seen = one.getBoundingClientRect();
+    return seen.top < innerHeight + reach() && seen.bottom > -reach();
+  }
 
   function fetched(address) {
     return fetch(address, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).then(function (answer) {
@@ -142,7 +152,7 @@
   }
 
   const edges = new IntersectionObserver(function (seen) {
-    seen.forEach((one) => { if (one.isIntersecting && one.target.isConnected && scrollY > 0) load(one.target); });
+    seen.forEach((one) => { if (one.isIntersecting && one.target.isConnected && scrollY > 0 && near(one.target)) load(one.target); });
   }, { rootMargin: NEAR + "px 0px" });
   const places = new IntersectionObserver(function (seen) {
     seen.forEach((one) => { if (one.isIntersecting) refill(one.target); });
@@ -156,10 +166,7 @@
       prune();
       if (!box()) return;
       box().querySelectorAll(":scope > .gone").forEach(refill);
-      box().querySelectorAll("[data-edge]").forEach(function (link) {
-        const seen = link.getBoundingClientRect();
-        if (seen.top < innerHeight + NEAR && seen.bottom > -NEAR) load(link);
-      });
+      box().querySelectorAll("[data-edge]").forEach((link) => { if (near(link)) load(link); });
     }, 90);
   }, { passive: true });
 
