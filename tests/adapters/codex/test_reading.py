@@ -170,7 +170,7 @@ def test_paginated() -> None:
     ]  # fmt: skip
     reading = read(numbered(items))
     assert [p.entry.text for p in reading.placed if p.entry.opens_turn] == ["go"]
-    assert [step.response_id for step in reading.steps] == ["resp_1", "resp_2"]
+    assert [step.response_id for step in reading.steps] == [f"{THREAD}/resp_1", f"{THREAD}/resp_2"]
     assert [s.usage.output for s in reading.steps if s.usage] == [20, 30]
     assert all(s.usage is not None and s.usage.window == 258400 for s in reading.steps)
     ran = next(p.entry for p in reading.placed if p.entry.link and p.entry.link.get("call") == "c1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sessions.assembly import Reading
 from tests.adapters.codex.build import (
+    THREAD,
     compacted,
     counts,
     end,
@@ -77,7 +78,7 @@ def test_records_are_the_better_source() -> None:
         user("on", shown=False), says("b"), usage_record("r2", FIRST), usage_record("r2", FIRST), token_count(total, FIRST), end("t"),
     )  # fmt: skip
     assert spent(reading) == [(40, 60, 20), (40, 60, 20)]
-    assert [step.response_id for step in reading.steps] == ["r1", "r2"]
+    assert [step.response_id for step in reading.steps] == [f"{THREAD}/r1", f"{THREAD}/r2"]
 
 
 def test_an_estimate_after_a_compaction_is_a_gauge_and_no_cost() -> None:
@@ -133,3 +134,10 @@ def test_counts_in_other_words_are_no_usage() -> None:
 def test_a_file_that_says_nothing_of_usage() -> None:
     reading = read(meta(), start("t"), user("go"), says("a"), token_count(None, None), end("t"))
     assert [step.usage for step in reading.steps] == [None]
+
+
+def test_an_id_that_is_only_a_number_is_of_its_thread() -> None:
+    """Servers of one's own count their answers from one; OpenAI's ids are nobody else's, and a copied record keeps its thread."""
+    drawn = "resp_0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    log = [*meta(), *start("t"), *user("go"), *says("one"), *usage_record(drawn, FIRST)]
+    assert [step.response_id for step in read(log).steps] == [drawn]
