@@ -1,16 +1,17 @@
-"""The rows of search: the words, the stretches of entries that were looked through, and of each word where in a stretch it stands.
+"""The rows of search: the words, the volumes of entries that were looked through, and of each word where in a volume it stands.
 
-Written after a session was taken in, never while it is. A stretch whose entries go is taken away by the database itself
-(`search/statements.py`), and what is not covered by stretches is looked through again.
+Written after a session was taken in, never while it is. A stretch whose entries go is taken away by the database itself, and with its
+last stretch a volume (`search/statements.py`); what is not covered by stretches is looked through again.
 """
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.functions import Now
 
-from sessions.models import Session
+from sessions.models import Session, Version
 
 
 class SearchWord(models.Model):
@@ -23,28 +24,59 @@ class SearchWord(models.Model):
         constraints = [models.UniqueConstraint(fields=["word"], name="search_word")]
 
 
-class SearchStretch(models.Model):
-    """Entries `first` to `stop` (excluded) of a session, looked through. `classes`: for each of `texts.CLASSES` a set of places."""
+class SearchVolume(models.Model):
+    """Some thousands of entries of one or several sessions, which share their postings. `size`: its places; `classes`: for each of
+    `texts.CLASSES` a set of places. A place that no stretch covers any more says nothing.
+    """
 
     id = models.AutoField(primary_key=True)
-    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="stretches", db_index=False)
-    first = models.IntegerField()
-    stop = models.IntegerField()
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    size = models.IntegerField()
     classes = models.BinaryField()
     made_at = models.DateTimeField(db_default=Now())
 
+
+class SearchStretch(models.Model):
+    """Entries `first` to `stop` (excluded) of a session, looked through: they stand in their volume from place `at` on.
+
+    With `version`, what that version puts into the context: its insertions by their order, those that its parent has as well left out.
+    """
+
+    id = models.AutoField(primary_key=True)
+    session = models.ForeignKey(Session, models.DB_CASCADE, related_name="stretches", db_index=False)
+    version = models.ForeignKey(Version, models.DB_CASCADE, null=True, related_name="+")
+    volume = models.ForeignKey(SearchVolume, models.DB_CASCADE, related_name="stretches")
+    at = models.IntegerField()
+    first = models.IntegerField()
+    stop = models.IntegerField()
+
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["session", "first"], name="search_stretch")]
+        constraints = [
+            models.UniqueConstraint(fields=["session", "version", "first"], name="search_stretch", nulls_distinct=False)
+        ]
 
 
 class SearchPosting(models.Model):
-    """The places of a word in a stretch (`search/bits`). Without foreign keys: they would cost more than the rows."""
+    """The places of a word in a volume (`search/bits`). Without foreign keys: they would cost more than the rows."""
 
-    pk = models.CompositePrimaryKey("word", "stretch")
+    pk = models.CompositePrimaryKey("word", "volume")
     word = models.IntegerField()
-    stretch = models.IntegerField()
+    volume = models.IntegerField()
     places = models.BinaryField()
 
     class Meta:
-        # A stretch is written at one time, so its rows lie together: enough to find them again when it goes.
-        indexes = [BrinIndex(fields=["stretch"], name="search_posting_stretch", pages_per_range=16)]
+        # A volume is written at one time, so its rows lie together: enough to find them again when it goes.
+        indexes = [BrinIndex(fields=["volume"], name="search_posting_volume", pages_per_range=16)]
+
+
+class SavedSearch(models.Model):
+    """A search that a person saved under a name, as the query of its address."""
+
+    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_CASCADE, related_name="+")
+    name = models.TextField()
+    query = models.TextField()
+    saved_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "user", "name"], name="saved_search_once")]

@@ -20,9 +20,11 @@ MOST = 100
 
 
 class FoundEntry(Schema):
-    """`marks`: where in `text` what was found stands, as pairs of places."""
+    """`marks`: where in `text` what was found stands, as pairs of places. Without `seq`: what version `version` put in, at `position`."""
 
-    seq: int
+    seq: int | None
+    version: int | None
+    position: int | None
     role: str
     tool: str | None
     turn: int | None
@@ -33,7 +35,7 @@ class FoundEntry(Schema):
 
 
 class FoundSession(Schema):
-    """`next`: the entry behind which more stand, where one session was asked for alone."""
+    """`next`: the entry behind which more stand, where one session was asked for alone. `at_least`: not all that may be a hit was read."""
 
     session: str
     title: str
@@ -45,6 +47,8 @@ class FoundSession(Schema):
     hits: int
     in_ghosts: int
     masked: int
+    in_versions: int
+    at_least: bool
     score: float
     by_role: dict[str, int]
     entries: list[FoundEntry]
@@ -69,6 +73,7 @@ class SearchOut(Schema):
     at_most: bool
     in_ghosts: int
     masked: int
+    in_versions: int
     sessions: int
     facets: dict[str, list[FacetValue]]
     waiting: Waits

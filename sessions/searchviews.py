@@ -46,7 +46,12 @@ SPEAKER = {
     "unsent": _("record never sent"),
     "errors": _("error"),
 }
-PLACES = {"context": _("in context"), "ghosts": _("ghosts, not sent"), "masked": _("masked")}
+PLACES = {
+    "context": _("in context"),
+    "ghosts": _("ghosts, not sent"),
+    "masked": _("masked"),
+    "versions": _("in a version written here"),
+}
 FACETS = {
     "in": _("Where it stands now"),
     "role": _("Kind"),

@@ -10,6 +10,7 @@ from celery.signals import worker_ready
 from django.db import connection, connections
 
 from sessions.search.index import index_waiting
+from sessions.search.merging import merge_all
 from sessions.search.waiting import waiting
 
 logger = logging.getLogger(__name__)
@@ -26,6 +27,7 @@ def index() -> None:
         return
     try:
         index_waiting(seconds=SLICE)
+        merge_all()
     finally:
         _not_alone()
 

@@ -29,20 +29,22 @@ class Place:
 
 
 @contextmanager
-def a_place() -> Iterator[Place]:
-    """Make a workspace, and remove it with everything in it."""
-    name = f"bench-{token_hex(4)}"
-    workspace = apps.get_model("webapp", "Workspace").objects.create(name=name, slug=name)
-    user = get_user_model().objects.create_user(name)
-    apps.get_model("webapp", "Membership").objects.create(workspace=workspace, user=user, role="admin")
+def a_place(slug: str = "", *, keep: bool = False) -> Iterator[Place]:
+    """Make a workspace, and remove it with everything in it. `slug`: one that an earlier measure kept, where there is one; `keep`: leave it."""
+    name = slug or f"bench-{token_hex(4)}"
+    workspace, made = apps.get_model("webapp", "Workspace").objects.get_or_create(slug=name, defaults={"name": name})
+    user, _ = get_user_model().objects.get_or_create(username=name)
+    if made:
+        apps.get_model("webapp", "Membership").objects.create(workspace=workspace, user=user, role="admin")
     try:
         with TemporaryDirectory(prefix="palimpsest-bench-") as folder:
             yield Place(workspace, user, Path(folder))
     finally:
-        Session.objects.filter(workspace=workspace).delete()
-        Source.objects.filter(workspace=workspace).delete()
-        user.delete()
-        workspace.delete()
+        if not keep:
+            Session.objects.filter(workspace=workspace).delete()
+            Source.objects.filter(workspace=workspace).delete()
+            user.delete()
+            workspace.delete()
 
 
 def analyse() -> None:

@@ -30,6 +30,7 @@ def search_of(
         "at_most": found.about,
         "in_ghosts": found.ghosts,
         "masked": found.masked,
+        "in_versions": found.versions,
         "sessions": found.sessions,
         "facets": {
             name: [{"value": value or None, "hits": n} for value, n in rows] for name, rows in found.facets.items()

@@ -1,6 +1,6 @@
 """What a person typed, read: words, "phrases", beginnings*, *middles*, OR, minus, and fields. Pure.
 
-    mmap OR memmap2 -test agent:codex role:outputs file:src/import in:ghosts after:2026-09-01
+    mmap OR memmap2 -test agent:codex role:outputs file:src/import exit:1 goal:importer in:ghosts after:2026-09-01
 
 Words beside one another must all stand in the entry; OR parts the two words beside it. Nothing is refused: what makes no sense as a
 field is a word.
@@ -20,9 +20,12 @@ LONGEST = 400  # characters of a query that are read
 TERMS = 24  # words of a query that are read
 
 SESSION_FIELDS = ("agent", "project", "owner")
-WHERE = ("context", "ghosts", "masked")
-FIELDS = (*SESSION_FIELDS, "tool", "file", "role", "in", "before", "after", "is")
+# Where it stands: sent, hidden, replaced; or put in by a version, which is no entry.
+WHERE = ("context", "ghosts", "masked", "versions")
+FAILED = "failed"  # `exit:`: any code but 0
+FIELDS = (*SESSION_FIELDS, "tool", "file", "role", "in", "before", "after", "is", "exit", "goal")
 _SAME = {"path": "file", "kind": "role", "until": "before", "since": "after"}
+_EXIT = re.compile(r"-?\d{1,10}")
 _ROLES = {
     **{name: name for name in CLASSES}, "user": "person", "prompt": "person", "message": "assistant", "call": "calls", "tool_call": "calls",
     "tool": "outputs", "output": "outputs", "tool_result": "outputs", "result": "outputs", "summary": "summaries", "system": "harness",
@@ -109,7 +112,8 @@ class Asked:
 
 def asked(text: str, more: Iterable[tuple[str, str]] = ()) -> Asked:
     """Read a query. `more`: fields that were chosen beside it."""
-    text = text[:LONGEST]
+    # The database holds no NUL, and no half of a surrogate pair.
+    text = text[:LONGEST].replace("\x00", " ").encode("utf-8", "replace").decode()
     clauses: list[Clause] = []
     filters: list[Filter] = []
     unread: list[str] = []
@@ -149,8 +153,11 @@ def _filter(name: str, value: str, *, negated: bool) -> Filter | None:
     elif name == "is":
         name, value = "role", "errors" if value.lower() in ("error", "errors") else ""
     elif name == "in":
-        value = {"ghost": "ghosts", "context": "context", "mask": "masked"}.get(value.lower(), value.lower())
+        value = {"ghost": "ghosts", "mask": "masked", "version": "versions"}.get(value.lower(), value.lower())
         value = value if value in WHERE else ""
+    elif name == "exit":
+        failed = value.lower() in (FAILED, "error", "nonzero", "!0")
+        value = FAILED if failed else str(int(value)) if _EXIT.fullmatch(value) else ""
     elif name in ("before", "after"):
         try:
             value = date.fromisoformat(value).isoformat()

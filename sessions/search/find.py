@@ -1,31 +1,30 @@
-"""The answer to a query: sessions of a workspace with hits, in pages by keyset, and the counts of every facet."""
+"""The answer to a query: sessions of a workspace with hits, in pages by keyset, and the counts of every facet.
+
+Words are answered from the index alone. Where the text has to be read as well, for phrases, paths and files, no more is read than
+READ entries for a page, and counts are then called "at most".
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
-from django.db import connection
-
-from sessions.fields import from_multirange
-from sessions.packing import unpack
-from sessions.search import bits, hits, postings
-from sessions.search.asked import SESSION_FIELDS, WHERE, Asked
-from sessions.search.hits import About, Hits, Stretch
+from sessions.search import bits, postings
+from sessions.search.asked import Asked
+from sessions.search.counting import Counted, Volume, Weighed, belongs, count, hits_of, narrowed
+from sessions.search.held import goal_spans, volumes_of
+from sessions.search.hits import SORTS, About, Hits
 from sessions.search.matching import holds
-from sessions.search.texts import CLASSES, files_named, text_of
+from sessions.search.reading import Place, standing
 from sessions.search.waiting import Waiting, waiting
 
 PAGE = 8  # sessions of a page
-READ = 600  # entries that are read to see whether a phrase really stands in them, before counts are called "at most"
-READ_EACH = 60  # of one session, once they are
-LOOKED = 24  # sessions that are read in for one page then
-ALL = 20_000  # stretches that a query without words may go through
+READ = 480  # entries that are read for one page, to see whether a phrase really stands in them
+READ_EACH = 40  # of one session, where there are more in all
 
 
 class BadCursor(ValueError):
@@ -37,7 +36,7 @@ class Found:
     """A page of what was found. `about`: sessions or hits are more than was read through, so that counts say "at most".
 
     `facets`: of each facet its values with their hits; the choice within a facet does not narrow its own counts. `many`: beginnings or
-    middles that stand for more words than were looked up.
+    middles that stand for more words than were looked up. `read`: entries that were read for this page.
     """
 
     asked: Asked
@@ -45,11 +44,13 @@ class Found:
     total: int = 0
     ghosts: int = 0
     masked: int = 0
+    versions: int = 0
     sessions: int = 0
     facets: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     next: str | None = None
     about: bool = False
     many: list[str] = field(default_factory=list)
+    read: int = 0
     waiting: Waiting = field(default_factory=lambda: Waiting(0, 0))
     seconds: float = 0.0
 
@@ -66,212 +67,120 @@ def find(
     """The sessions with hits behind the cursor `after`. `session`: that one alone."""
     started = time.perf_counter()
     found = Found(asked, waiting=waiting(workspace_id))
+    sort = sort if sort in SORTS else "best"
+    cursor = None if after is None else _read_cursor(after, sort)
     if asked:
-        scope = postings.Scope(workspace_id, session)
-        _fill(found, scope, sort if sort in hits.SORTS else "best", after, size)
+        _fill(found, postings.Scope(workspace_id, session), sort, cursor, size)
     found.seconds = time.perf_counter() - started
     return found
 
 
-def _fill(found: Found, scope: postings.Scope, sort: str, after: str | None, size: int) -> None:
+def _fill(found: Found, scope: postings.Scope, sort: str, cursor: tuple[float, str] | None, size: int) -> None:
     asked = found.asked
     looked = postings.looked(asked, scope)
     found.many = looked.many
-    stretches = _stretches(looked.places, scope)
-    about = _sessions(stretches)
+    volumes = volumes_of(looked.places, scope)
+    _of_goals(volumes, asked, scope)
     checks = bool(asked.of("file")) or any(term.checked for clause in asked.clauses for term in clause.terms)
-    if checks:
-        several = [one for key, rows in stretches.items() if _belongs(about[key], asked) for one in rows]
-        if sum(one.found.bit_count() for one in several) <= READ:
-            stretches, checks = _read_through(stretches, about, asked, READ), False
-        else:
-            found.about = True
-    counted = {key: one for key, one in _counted(stretches, about, asked).items() if one.total}
-    _count_facets(found, stretches, about, counted)
-    for one in counted.values():
-        one.titled = bool(asked.shown) and all(
-            any(holds(one.about.title, term) for term in clause.terms) for clause in asked.clauses if not clause.negated
-        )
-    found.sessions = len(counted)
-    found.total = sum(one.total for one in counted.values())
-    found.ghosts = sum(one.ghosts for one in counted.values())
-    found.masked = sum(one.masked for one in counted.values())
-    rows = hits.ranked(list(counted.values()), sort)
-    if after is not None:
-        cursor = _read_cursor(after, sort)
-        rows = [row for row in rows if row[0] > cursor]
-    if not checks:
-        found.page = [one for _, one in rows[:size]]
-        found.next = _write_cursor(rows[size - 1][0], sort) if len(rows) > size else None
-        return
-    # Phrases are read for in some sessions at a time, until the page is full or enough was read; the next page goes on behind.
-    for start in range(0, min(len(rows), LOOKED), size):
-        batch = rows[start : start + size]
-        kept = _read_through({one.about.id: one.stretches for _, one in batch}, about, asked, READ_EACH)
-        for n, (key, one) in enumerate(batch, start + 1):
-            shown = hits.counted(one.about, kept[one.about.id])
-            if shown.total:
-                found.page.append(shown)
-            found.next = _write_cursor(key, sort) if n < len(rows) else None
-            if len(found.page) == size:
-                return
-
-
-def _stretches(places: Mapping[int, int] | None, scope: postings.Scope) -> dict[UUID, list[Stretch]]:
-    """The stretches with these places, by session; without places, all of the scope."""
-    query = (
-        "SELECT t.id, t.session_id, t.first, t.stop, t.classes FROM agent_sessions_searchstretch t "
-        "JOIN agent_sessions_session s ON s.id = t.session_id WHERE s.workspace_id = %s AND s.superseded_by_id IS NULL"
-    )
-    given: list[Any] = [scope.workspace_id]
-    if scope.session is not None:
-        query += " AND s.id = %s"
-        given.append(scope.session)
-    if places is not None:
-        query += " AND t.id = ANY(%s)"
-        given.append(list(places))
-    out: dict[UUID, list[Stretch]] = {}
-    with connection.cursor() as cursor:
-        cursor.execute(f"{query} LIMIT {ALL}", given)
-        for pk, session, first, stop, classes in cursor.fetchall():
-            held = hits.classes_of(bytes(classes), first, stop)
-            everything = 0
-            if places is None:
-                for one in held:
-                    everything |= one
-            out.setdefault(session, []).append(Stretch(first, stop, everything if places is None else places[pk], held))
-    return out
-
-
-def _sessions(keys: Iterable[UUID]) -> dict[UUID, About]:
-    people = get_user_model()._meta.db_table
-    query = (
-        "SELECT s.id, s.agent, s.agent_version, s.project, u.username, s.branch, s.title, s.last_at, s.entries_count, "  # noqa: S608
-        "nullif(v.hidden, '{}'), nullif(v.masked, '{}') FROM agent_sessions_session s "
-        f"LEFT JOIN {people} u ON u.id = s.owner_id "
-        "LEFT JOIN agent_sessions_version v ON v.id = coalesce(s.head_id, s.native_head_id) WHERE s.id = ANY(%s)"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(query, [list(keys)])
-        return {
-            row[0]: About(*row[:9], *(() if held is None else from_multirange(held).spans for held in row[9:]))
-            for row in cursor.fetchall()
-        }
-
-
-def _belongs(about: About, asked: Asked, but: str = "") -> bool:
-    """Whether a session is of the agents, projects and owners asked for, the facet `but` aside."""
-    for name in SESSION_FIELDS:
-        if name == but:
-            continue
-        value = (getattr(about, name) or "-").lower()
-        wanted = [one.lower() for one in asked.of(name)]
-        if (wanted and value not in wanted) or value in (one.lower() for one in asked.of(name, negated=True)):
-            return False
-    return True
-
-
-def _narrowed(about: About, rows: Sequence[Stretch], asked: Asked, but: str = "") -> list[Stretch]:
-    """What is left of the places by who speaks and by where they stand, the facet `but` aside."""
-    roles, where = asked.of("role") if but != "role" else [], asked.of("in") if but != "in" else []
-    not_roles, not_where = asked.of("role", negated=True), asked.of("in", negated=True)
-    if not (roles or where or not_roles or not_where):
-        return list(rows)
-    out: list[Stretch] = []
-    for stretch in rows:
-        left = stretch.found
-        if roles:
-            left &= hits.roles_of(stretch, roles)
-        if not_roles:
-            left &= ~hits.roles_of(stretch, not_roles)
-        if where:
-            left &= hits.where_of(about, stretch, where)
-        if not_where:
-            left &= ~hits.where_of(about, stretch, not_where)
-        if left:
-            out.append(replace(stretch, found=left))
-    return out
-
-
-def _counted(
-    stretches: Mapping[UUID, Sequence[Stretch]], about: Mapping[UUID, About], asked: Asked, but: str = ""
-) -> dict[UUID, Hits]:
-    """The hits of every session that is asked for, the facet `but` aside."""
-    return {
-        key: hits.counted(about[key], _narrowed(about[key], rows, asked, but))
-        for key, rows in stretches.items()
-        if _belongs(about[key], asked, but)
-    }
-
-
-def _count_facets(
-    found: Found,
-    stretches: Mapping[UUID, Sequence[Stretch]],
-    about: Mapping[UUID, About],
-    plain: Mapping[UUID, Hits],
-) -> None:
-    """The hits of every value of every facet; `plain`: with all that was chosen."""
-    asked = found.asked
-    by = {
-        name: _counted(stretches, about, asked, name) if asked.of(name) else plain
-        for name in ("in", "role", *SESSION_FIELDS)
-    }
-    found.facets["in"] = [(name, sum(getattr(one, name) for one in by["in"].values())) for name in WHERE]
-    roles = {name: sum(one.classes.get(name, 0) for one in by["role"].values()) for name in CLASSES}
-    found.facets["role"] = [(name, n) for name, n in roles.items() if n or name in asked.of("role")]
-    for name in SESSION_FIELDS:
-        found.facets[name] = [pair for pair in hits.facet(by[name], name) if pair[1]]
-
-
-def _read_through(
-    stretches: Mapping[UUID, Sequence[Stretch]], about: Mapping[UUID, About], asked: Asked, most: int
-) -> dict[UUID, list[Stretch]]:
-    """Read the entries and keep the places where phrases and files really stand; at most so many of each session, in order. One query."""
-    pairs: list[tuple[UUID, int]] = []
-    for key, rows in stretches.items():
-        if _belongs(about[key], asked):
-            seqs = (
-                one.first + place for one in sorted(rows, key=lambda row: row.first) for place in bits.places(one.found)
+    if checks and (few := _few(volumes, asked)) is not None:
+        found.read = len(few)
+        good: dict[tuple[UUID, int | None], list[int]] = {}
+        for session, version, n in standing(few, asked):
+            good.setdefault((session, version), []).append(n)
+        for volume in volumes:
+            volume.found = volume.of(
+                lambda one: bits.of(
+                    n - one.first for n in good.get((one.about.id, one.version), ()) if one.first <= n < one.stop
+                )
             )
-            pairs.extend((key, seq) for seq in islice(seqs, most))
-    good = _standing(pairs, asked)
-    out: dict[UUID, list[Stretch]] = {}
-    for key, rows in stretches.items():
-        out[key] = list(rows)
-        if _belongs(about[key], asked):
-            here = good.get(key, ())
-            out[key] = [
-                replace(one, found=bits.of(seq - one.first for seq in here if one.first <= seq < one.stop))
-                for one in rows
-            ]
+        checks = False
+    counted = count(volumes, asked, sort, lambda about: _titled(about, asked))
+    _take(found, counted)
+    rows = counted.weighed if cursor is None else [row for row in counted.weighed if row.key > cursor]
+    if not checks:
+        found.page = hits_of(volumes, counted.wanted, rows[:size])
+        found.next = _write_cursor(rows[size - 1].key, sort) if len(rows) > size else None
+        return
+    found.about = True
+    _read_on(found, volumes, counted, rows, sort, size)
+
+
+def _take(found: Found, counted: Counted) -> None:
+    found.total, found.ghosts, found.masked = counted.total, counted.ghosts, counted.masked
+    found.versions, found.sessions, found.facets = counted.versions, len(counted.weighed), counted.facets
+
+
+def _of_goals(volumes: Sequence[Volume], asked: Asked, scope: postings.Scope) -> None:
+    """Leave what belongs to the goals asked for, and to none that is refused."""
+    for negated in (False, True):
+        for value in asked.of("goal", negated=negated):
+            spans = goal_spans(scope, value)
+            for volume in volumes:
+                own = volume.of(
+                    lambda one, spans=spans: (
+                        bits.within(spans.get(one.about.id, ()), one.first, one.stop) if one.version is None else 0
+                    )
+                )
+                volume.found &= ~own if negated else own
+
+
+def _few(volumes: Sequence[Volume], asked: Asked) -> list[Place] | None:
+    """All places where it may stand, of the sessions asked for; None where they are too many to be read."""
+    fits = belongs(asked)
+    out: list[Place] = []
+    for volume in volumes:
+        kept = volume.found.to_bytes(volume.width, "little")
+        for one in volume.laid:
+            if fits is not None and not fits(one.about):
+                continue
+            places = volume.cut(kept, one)
+            if len(out) + places.bit_count() > READ:
+                return None
+            out.extend((one.about.id, one.version, one.first + place) for place in bits.places(places))
     return out
 
 
-def _standing(pairs: Sequence[tuple[UUID, int]], asked: Asked) -> dict[UUID, list[int]]:
-    """Those of the entries in which all stands that is asked for, and nothing that is refused."""
-    out: dict[UUID, list[int]] = {}
-    if not pairs:
-        return out
-    files = [value.strip("*/").lower() for value in asked.of("file")]
-    clauses = [clause for clause in asked.clauses if any(term.checked for term in clause.terms)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT e.session_id, e.seq, e.tool, e.parts FROM agent_sessions_entry e JOIN unnest(%s::uuid[], %s::int[]) AS w (session_id, seq) "
-            "ON e.session_id = w.session_id AND e.seq = w.seq",
-            [[key for key, _ in pairs], [seq for _, seq in pairs]],
-        )
-        for key, seq, tool, parts in cursor.fetchall():
-            held = unpack(parts)
-            if clauses:
-                text = text_of(held)
-                if not all(any(holds(text, term) for term in clause.terms) != clause.negated for clause in clauses):
-                    continue
-            if files:
-                named = [path.replace("\\", "/").lower() for path in files_named(tool, held)]
-                if not any(wanted in path for path in named for wanted in files):
-                    continue
-            out.setdefault(key, []).append(seq)
-    return out
+def _read_on(
+    found: Found, volumes: Sequence[Volume], counted: Counted, rows: Sequence[Weighed], sort: str, size: int
+) -> None:
+    """Read session after session until the page is full or enough was read; the next page goes on behind."""
+    done = 0
+    while done < len(rows) and len(found.page) < size and found.read < READ:
+        batch = rows[done : done + size]
+        tried: list[tuple[Weighed, Hits, list[Place]]] = []
+        for row, hits in zip(batch, hits_of(volumes, counted.wanted, batch), strict=True):
+            places: list[Place] = [(hits.about.id, version, n) for version, n in hits.inserted()]
+            places += [(hits.about.id, None, seq) for seq in islice(hits.seqs(), READ_EACH + 1)]
+            tried.append((row, hits, places))
+        good: dict[UUID, set[tuple[int | None, int]]] = {}
+        for session, version, n in standing(
+            [place for _, _, places in tried for place in places[:READ_EACH]], found.asked
+        ):
+            good.setdefault(session, set()).add((version, n))
+        for row, hits, places in tried:
+            done += 1
+            found.read += min(READ_EACH, len(places))
+            left = narrowed(hits, good.get(hits.about.id, ()))
+            if len(places) > READ_EACH:
+                left.read = READ_EACH
+            if left.total:
+                found.page.append(left)
+            if done < len(rows):
+                found.next = _write_cursor(row.key, sort)
+            else:
+                found.next = None
+            if len(found.page) == size:
+                break
+
+
+def _titled(about: About, asked: Asked) -> bool:
+    """Whether all words stand in the title."""
+    terms = [clause.terms for clause in asked.clauses if not clause.negated]
+    if not terms or not about.title:
+        return False
+    title = about.title.lower()
+    # A word that is no part of the title need not be looked for by its pieces.
+    return all(any(term.tokens[0] in title and holds(about.title, term) for term in several) for several in terms)
 
 
 def _write_cursor(key: tuple[float, str], sort: str) -> str:

@@ -1,8 +1,8 @@
-"""What was found, put together: sets of places become sessions with their counts, in order. Pure."""
+"""What was found in a session, and what search says of the session besides. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import log2
@@ -13,138 +13,120 @@ from sessions.search.texts import CLASSES
 
 SORTS = ("best", "most", "newest")
 # What a place is worth, by who speaks: what a person said or was told is rarer, and says more, than what a tool printed.
-_WORTH = dict(zip(CLASSES, (4.0, 2.5, 1.5, 1.5, 1.0, 0.5, 3.0, 0.25, 0.5), strict=True))
+WORTH = (4.0, 2.5, 1.5, 1.5, 1.0, 0.5, 3.0, 0.25, 0.5)
 _TITLE = 6.0  # what it is worth that all words stand in the title
 
+type Spans = tuple[tuple[int, int], ...]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class About:
-    """What search says of a session beside its hits. `hidden`, `masked`: spans of the version in force."""
+    """What search says of a session beside its hits. `hidden`, `masked`: spans of the version in force, whose number is `version`."""
 
     id: UUID
     agent: str
-    agent_version: str | None
     project: str | None
     owner: str | None
-    branch: str | None
     title: str
     last_at: datetime | None
     entries: int
-    hidden: tuple[tuple[int, int], ...] = ()
-    masked: tuple[tuple[int, int], ...] = ()
+    hidden: Spans = ()
+    masked: Spans = ()
+    agent_version: str | None = None
+    branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of a session with what was found in it. `classes` in the order of CLASSES."""
+    """A stretch of a session with what was found in it. `classes` in the order of CLASSES. `version`: it is no entries, but what this
+    version puts in, by its order; `first` is then 0.
+    """
 
     first: int
     stop: int
     found: int
     classes: tuple[int, ...]
+    version: int | None = None
 
 
 @dataclass(slots=True)
 class Hits:
-    """The hits of a session. `places`: where they stand, by stretch."""
+    """The hits of a session. `versions`: those in what versions put in. `read`: places that were read to see whether what was found
+    really stands there, where not all were: there may be more.
+    """
 
     about: About
     stretches: list[Stretch] = field(default_factory=list)
     total: int = 0
     ghosts: int = 0
     masked: int = 0
+    versions: int = 0
     classes: dict[str, int] = field(default_factory=dict)
     titled: bool = False
+    read: int | None = None
 
     @property
     def context(self) -> int:
-        return self.total - self.ghosts - self.masked
+        return self.total - self.ghosts - self.masked - self.versions
 
     @property
     def score(self) -> float:
-        """How well it fits: the second hit of a kind counts for less than the first."""
-        worth = sum(_WORTH[name] * log2(1 + n) for name, n in self.classes.items())
-        return round(worth + (_TITLE if self.titled else 0.0), 3)
+        return score([self.classes.get(name, 0) for name in CLASSES], titled=self.titled)
 
     def seqs(self) -> Iterator[int]:
+        """The entries, in order."""
         for stretch in self.stretches:
-            for place in bits.places(stretch.found):
-                yield stretch.first + place
+            if stretch.version is None:
+                for place in bits.places(stretch.found):
+                    yield stretch.first + place
+
+    def inserted(self) -> Iterator[tuple[int, int]]:
+        """The insertions, by version and their order."""
+        for stretch in self.stretches:
+            if stretch.version is not None:
+                for place in bits.places(stretch.found):
+                    yield stretch.version, place
 
     def class_of(self, seq: int) -> str:
         """Who speaks in an entry that was found."""
         for stretch in self.stretches:
-            if stretch.first <= seq < stretch.stop:
-                place = seq - stretch.first
-                return next(
-                    (name for name, held in zip(CLASSES, stretch.classes, strict=True) if held >> place & 1), "unsent"
-                )
+            if stretch.version is None and stretch.first <= seq < stretch.stop:
+                return _class_at(stretch, seq - stretch.first)
         return "unsent"
 
+    def class_inserted(self, version: int, n: int) -> str:
+        """The same of an insertion."""
+        return next((_class_at(one, n) for one in self.stretches if one.version == version), "harness")
 
-def classes_of(kept: bytes, first: int, stop: int) -> tuple[int, ...]:
-    """The sets of places that a stretch keeps by who speaks."""
-    width = (stop - first + 7) // 8
-    return tuple(int.from_bytes(kept[at * width : (at + 1) * width], "little") for at in range(len(CLASSES)))
+
+def _class_at(stretch: Stretch, place: int) -> str:
+    return next((name for name, held in zip(CLASSES, stretch.classes, strict=True) if held >> place & 1), "unsent")
+
+
+def score(classes: Sequence[int], *, titled: bool) -> float:
+    """How well a session fits, by its hits in the order of CLASSES: the second hit of a kind counts for less than the first."""
+    worth = sum(each * log2(1 + n) for each, n in zip(WORTH, classes, strict=True) if n)
+    return round(worth + (_TITLE if titled else 0.0), 3)
 
 
 def counted(about: About, stretches: Sequence[Stretch]) -> Hits:
-    """Count the hits of a session: in all, in ghosts, masked, and by who speaks."""
+    """Count the hits of a session: in all, in ghosts, masked, in versions, and by who speaks."""
     hits = Hits(about)
     for stretch in stretches:
         if not stretch.found:
             continue
         hits.stretches.append(stretch)
-        hits.total += stretch.found.bit_count()
-        if about.hidden:
+        n = stretch.found.bit_count()
+        hits.total += n
+        if stretch.version is not None:
+            hits.versions += n
+        else:
             ghosts = bits.within(about.hidden, stretch.first, stretch.stop)
+            masked = bits.within(about.masked, stretch.first, stretch.stop) & ~ghosts
             hits.ghosts += (stretch.found & ghosts).bit_count()
-            if about.masked:
-                masked = bits.within(about.masked, stretch.first, stretch.stop) & ~ghosts
-                hits.masked += (stretch.found & masked).bit_count()
-        elif about.masked:
-            hits.masked += (stretch.found & bits.within(about.masked, stretch.first, stretch.stop)).bit_count()
+            hits.masked += (stretch.found & masked).bit_count()
         for name, held in zip(CLASSES, stretch.classes, strict=True):
             if held and (n := (stretch.found & held).bit_count()):
                 hits.classes[name] = hits.classes.get(name, 0) + n
-    hits.stretches.sort(key=lambda stretch: stretch.first)
+    hits.stretches.sort(key=lambda stretch: (stretch.version or 0, stretch.first))
     return hits
-
-
-def where_of(about: About, stretch: Stretch, where: Sequence[str]) -> int:
-    """The places of a stretch that stand where it is asked for: context, ghosts, masked."""
-    ghosts = bits.within(about.hidden, stretch.first, stretch.stop)
-    masked = bits.within(about.masked, stretch.first, stretch.stop) & ~ghosts
-    everything = bits.span(0, stretch.stop - stretch.first)
-    held = {"ghosts": ghosts, "masked": masked, "context": everything & ~ghosts & ~masked}
-    out = 0
-    for name in where:
-        out |= held[name]
-    return out
-
-
-def roles_of(stretch: Stretch, roles: Sequence[str]) -> int:
-    out = 0
-    for name in roles:
-        out |= stretch.classes[CLASSES.index(name)]
-    return out
-
-
-def ranked(hits: Sequence[Hits], sort: str) -> list[tuple[tuple[float, str], Hits]]:
-    """In order, each with the key that the next page goes on behind."""
-    return sorted(((_key(one, sort), one) for one in hits), key=lambda pair: pair[0])
-
-
-def _key(hits: Hits, sort: str) -> tuple[float, str]:
-    stamp = hits.about.last_at.timestamp() if hits.about.last_at is not None else 0.0
-    value = {"most": float(hits.total), "newest": stamp}.get(sort, hits.score)
-    return (-value, str(hits.about.id))
-
-
-def facet(hits: Mapping[UUID, Hits], name: str) -> list[tuple[str, int]]:
-    """Hits by agent, project or owner, the most first; "" where a session has none."""
-    out: dict[str, int] = {}
-    for one in hits.values():
-        value = getattr(one.about, name) or ""
-        out[value] = out.get(value, 0) + one.total
-    return sorted(out.items(), key=lambda pair: (-pair[1], pair[0]))

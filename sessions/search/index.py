@@ -1,94 +1,37 @@
-"""Looks entries through for search, after they were taken in: a stretch at a time, each in a transaction of its own.
+"""Looks entries through for search, after they were taken in: a volume at a time, each in a transaction of its own.
 
 A worker does it within seconds (`sessions/tasks`), `reindex` at once. Taking in pays nothing for it, and waits for it only where it
-takes entries away from the very stretch that is being written.
+takes entries away from a session that is being looked through.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from sessions.models import Entry, Session
-from sessions.models_search import SearchPosting, SearchStretch, SearchWord
+from sessions.models import Entry, Insertion, Session, Version
+from sessions.models_search import SearchPosting, SearchStretch, SearchVolume, SearchWord
 from sessions.packing import unpack
 from sessions.search import bits, texts
+from sessions.search.gathered import Gathered
 from sessions.search.statements import LOCK
-from sessions.search.waiting import next_waiting
-from sessions.search.words import tokens_of, words_of
+from sessions.search.waiting import next_waiting, versions_waiting
+from sessions.search.words import is_filed
 from sessions.store import clean, copying
 
 BLOCK = 500  # entries of one read
-FULL = 500_000  # places of words in a stretch beyond which it ends, so that memory stays bounded whatever entries hold
+LEAST = 512  # places for which a session is still begun in a volume, to go on in the next
+MOST_INSERTED = 1_024  # insertions of one version that are looked through
 CACHED = 200_000  # words whose numbers one indexer remembers
 log = logging.getLogger(__name__)
 
 _COLUMNS = ("seq", "kind", "tool", "at", "sent", "is_error", "problem", "parts")
-
-
-class Gathered:
-    """What one stretch holds, until it is written."""
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self.stop = first
-        self.tokens: dict[str, list[int]] = {}
-        self.filed: dict[str, list[int]] = {}
-        self.classes = [0] * len(texts.CLASSES)
-        self.size = 0
-
-    @property
-    def full(self) -> bool:
-        return self.stop - self.first >= bits.MOST or self.size >= FULL
-
-    def add(self, row: tuple[Any, ...]) -> None:
-        """Take in the next entry. Records that are never sent count where they are malformed or an error, as in the transcript."""
-        seq, kind, tool, at, sent, is_error, problem, parts = row
-        place = seq - self.first
-        self.stop = seq + 1
-        wrong = is_error or kind == "malformed" or problem is not None
-        if not (sent or wrong):
-            return
-        self.classes[texts.class_of(kind) if sent else texts.CLASSES.index("unsent")] |= 1 << place
-        if wrong:
-            self.classes[texts.ERRORS] |= 1 << place
-        held = unpack(parts)
-        for token in set(tokens_of(texts.text_of(held))):
-            known = self.tokens.get(token)
-            if known is None:
-                self.tokens[token] = [place]
-            else:
-                known.append(place)
-            self.size += 1
-        if at is not None:
-            self._file(texts.day_word(at), place)
-        if tool:
-            self._file(texts.tool_word(tool), place)
-            for path in texts.files_named(tool, held):
-                for name in texts.file_words(path):
-                    self._file(name, place)
-
-    def _file(self, word: str, place: int) -> None:
-        known = self.filed.setdefault(word, [])
-        if not known or known[-1] != place:
-            known.append(place)
-
-    def places(self) -> dict[str, list[int]]:
-        """The places of every word, ascending."""
-        found: dict[str, list[list[int]]] = {}
-        for token, places in self.tokens.items():
-            for word in words_of(token):
-                found.setdefault(word, []).append(places)
-        merged = {word: lists[0] if len(lists) == 1 else sorted(set().union(*lists)) for word, lists in found.items()}
-        # The database holds no NUL, and no half of a surrogate pair.
-        for word, places in self.filed.items():
-            merged[clean(word) or word] = places
-        return merged
 
 
 class Indexer:
@@ -99,58 +42,48 @@ class Indexer:
 
     def session(self, session_id: UUID) -> int:
         """Look through what is not yet; how many entries that were. Ends early where entries are being taken away at this moment."""
-        done = 0
-        while (more := self._stretch(session_id)) is not None:
-            done += more
+        workspace_id = Session.objects.filter(pk=session_id).values_list("workspace_id", flat=True).first()
+        queue, done = deque([session_id]), 0
+        while queue and workspace_id is not None:
+            done += sum(self.volume(workspace_id, queue).values())
         return done
 
-    def _stretch(self, session_id: UUID) -> int | None:
-        """One stretch more; None where there is none, or not now."""
+    def volume(self, workspace_id: Any, queue: deque[UUID]) -> dict[UUID, int]:
+        """One volume of what waits in these sessions; how many entries of each that was. Sessions that are done with leave the queue."""
         fresh: dict[str, int] = {}
+        found = Gathered()
+        done: dict[UUID, int] = {}
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_try_advisory_xact_lock(%s, hashtext(%s) & 63)", [LOCK, str(session_id)])
-                if not cursor.fetchone()[0]:
-                    return None
-            total = Session.objects.filter(pk=session_id).values_list("entries_count", flat=True).first()
-            until = _until(session_id)
-            if total is None or until >= total:
-                return None
-            stretch = self._gather(session_id, _absorbed(session_id, until, total))
-            if (
-                stretch.stop <= until
-            ):  # its row counts entries that are not there: the row is behind, or ahead, of a taking in
-                return None
-            self._write(session_id, stretch, fresh)
+            while queue:
+                if found.laid and found.room < LEAST and found.room < _left(queue[0]):
+                    break
+                # Its lock keeps those who take entries away waiting until the volume is written.
+                done[queue[0]], ended = _gathered(found, queue[0]) if _locked(queue[0]) else (0, True)
+                if not ended:
+                    break
+                queue.popleft()
+            if found.laid:
+                self._write(workspace_id, found, fresh)
         # Only now: a transaction that is undone takes its new words' numbers back.
         if len(self._numbers) + len(fresh) > CACHED:
             self._numbers.clear()
         self._numbers.update(fresh)
-        return stretch.stop - until
+        return done
 
-    def _gather(self, session_id: UUID, first: int) -> Gathered:
-        found = Gathered(first)
-        rows = Entry.objects.filter(session_id=session_id).order_by("seq").values_list(*_COLUMNS)
-        while block := list(rows.filter(seq__gte=found.stop)[:BLOCK]):
-            for row in block:
-                found.add(row)
-                if found.full:
-                    return found
-        return found
-
-    def _write(self, session_id: UUID, found: Gathered, fresh: dict[str, int]) -> None:
-        width = (found.stop - found.first + 7) // 8
-        row = SearchStretch.objects.create(
-            session_id=session_id,
-            first=found.first,
-            stop=found.stop,
-            classes=b"".join(one.to_bytes(width, "little") for one in found.classes),
+    def _write(self, workspace_id: Any, found: Gathered, fresh: dict[str, int]) -> None:
+        volume = SearchVolume.objects.create(workspace_id=workspace_id, size=found.size, classes=found.classes_kept())
+        SearchStretch.objects.bulk_create(
+            SearchStretch(
+                session_id=one.session, version_id=one.version, volume=volume, at=one.at, first=one.first, stop=one.stop
+            )
+            for one in found.laid
         )
-        places = found.places()
+        # The database holds no NUL, and no half of a surrogate pair; only paths and tools may.
+        places = {(clean(word) or word) if is_filed(word) else word: held for word, held in found.places().items()}
         numbers = self._numbered(places, fresh)
-        with copying(SearchPosting._meta.db_table, ("word", "stretch", "places")) as write:
+        with copying(SearchPosting._meta.db_table, ("word", "volume", "places")) as write:
             for number, word in sorted((numbers[word], word) for word in places):
-                write((number, row.pk, bits.packed(places[word])))
+                write((number, volume.pk, bits.packed(places[word])))
 
     def _numbered(self, words: Iterable[str], fresh: dict[str, int]) -> dict[str, int]:
         known = {word: number for word in words if (number := self._numbers.get(word)) is not None}
@@ -166,6 +99,84 @@ class Indexer:
         return known | fresh
 
 
+def _locked(session_id: UUID) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, hashtext(%s) & 63)", [LOCK, str(session_id)])
+        return bool(cursor.fetchone()[0])
+
+
+def _gathered(found: Gathered, session_id: UUID) -> tuple[int, bool]:
+    """Read what waits of a session; how many entries that was, and whether it is all. One that cannot be read is left out, and said:
+    it must not keep the others from being found, and the next look tries it again.
+    """
+    before = len(found.laid)
+    try:
+        with transaction.atomic():
+            return _gather(found, session_id)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("looking through session %s failed", session_id)
+        found.give_up(before)
+        return 0, True
+
+
+def _gather(found: Gathered, session_id: UUID) -> tuple[int, bool]:
+    before = len(found.laid)
+    total = Session.objects.filter(pk=session_id).values_list("entries_count", flat=True).first()
+    if total is None:
+        return 0, True
+    until = _until(session_id)
+    stop = until
+    if until < total:
+        found.begin(session_id, _absorbed(session_id, until, total, found.room))
+        ended = _entries(found, session_id)
+        stop = found.laid[-1].stop
+        if stop <= until:  # its row counts entries that are not there: it is behind, or ahead of, a taking in
+            found.give_up(before)
+            return 0, True
+        if not ended and stop < total:
+            return stop - until, False
+    for version in versions_waiting(session_id):
+        if found.room < MOST_INSERTED:
+            return stop - until, False
+        found.begin(session_id, 0, version)
+        _inserted(found, version)
+    return stop - until, True
+
+
+def _left(session_id: UUID) -> int:
+    total = Session.objects.filter(pk=session_id).values_list("entries_count", flat=True).first()
+    return (total or 0) - _until(session_id)
+
+
+def _entries(found: Gathered, session_id: UUID) -> bool:
+    """Add entries to the stretch that was begun; whether the session ends with them."""
+    rows = Entry.objects.filter(session_id=session_id).order_by("seq").values_list(*_COLUMNS)
+    while block := list(rows.filter(seq__gte=found.laid[-1].stop)[:BLOCK]):
+        for row in block:
+            if found.full:
+                return False
+            found.add(row[:-1], unpack(row[-1]))
+    return True
+
+
+def _inserted(found: Gathered, version_id: int) -> None:
+    """Add what a version puts in and its parent does not."""
+    version = Version.objects.only("parent_id", "made_at").get(pk=version_id)
+    above = set(_insertions(version.parent_id)) if version.parent_id is not None else set()
+    for n, row in enumerate(_insertions(version_id)):
+        _after, kind, parts = row
+        found.add_inserted(n, kind, None if row in above else unpack(parts), texts.day_word(version.made_at))
+
+
+def _insertions(version_id: int) -> Sequence[tuple[int, str, bytes]]:
+    rows = Insertion.objects.filter(version_id=version_id, replaces=None).order_by("position")
+    return [
+        (after, kind, bytes(parts)) for after, kind, parts in rows.values_list("after", "kind", "parts")[:MOST_INSERTED]
+    ]
+
+
 def _numbers_of(words: list[str]) -> dict[str, int]:
     if not words:
         return {}
@@ -175,17 +186,17 @@ def _numbers_of(words: list[str]) -> dict[str, int]:
 
 
 def _until(session_id: UUID) -> int:
-    last = SearchStretch.objects.filter(session_id=session_id).order_by("-first").values_list("stop", flat=True).first()
-    return last or 0
+    rows = SearchStretch.objects.filter(session_id=session_id, version=None).order_by("-first")
+    return rows.values_list("stop", flat=True).first() or 0
 
 
-def _absorbed(session_id: UUID, until: int, total: int) -> int:
+def _absorbed(session_id: UUID, until: int, total: int, room: int) -> int:
     """Where the next stretch begins: short ones at the end, which a growing session leaves, are taken into it."""
     first = until
-    short = SearchStretch.objects.filter(session_id=session_id).order_by("-first").values_list("pk", "first", "stop")
+    short = SearchStretch.objects.filter(session_id=session_id, version=None).order_by("-first")
     gone: list[int] = []
-    for pk, start, stop in short[:20]:
-        if stop - start > 2 * (total - stop) or total - start > bits.MOST:
+    for pk, start, stop in short.values_list("pk", "first", "stop")[:20]:
+        if stop - start > 2 * (total - stop) or total - start > room:
             break
         gone.append(pk)
         first = start
@@ -210,21 +221,38 @@ def index_waiting(
     indexer = Indexer()
     seen: set[UUID] = set()
     sessions = entries = 0
-    while found := next_waiting(50, but=seen, workspace_id=workspace_id):
-        for session_id in found:
-            if seconds is not None and time.monotonic() - started > seconds:
-                return sessions, entries
-            seen.add(session_id)
-            try:
-                more = indexer.session(session_id)
-            except (OperationalError, InterfaceError):
-                raise
-            except Exception:
-                # One session must not keep the others from being found; the next look tries it again.
-                log.exception("looking through session %s failed", session_id)
-                continue
-            sessions += 1
-            entries += more
-            if told is not None:
-                told(session_id, more)
+    while found := next_waiting(1_000, but=seen, workspace_id=workspace_id):
+        for where, queue in _by_workspace(found).items():
+            while queue:
+                if seconds is not None and time.monotonic() - started > seconds:
+                    return sessions, entries
+                for session_id, more in _volume(indexer, where, queue).items():
+                    sessions += 1
+                    entries += more
+                    if told is not None:
+                        told(session_id, more)
+        seen.update(session_id for session_id, _ in found)
     return sessions, entries
+
+
+def _by_workspace(found: Iterable[tuple[UUID, Any]]) -> dict[Any, deque[UUID]]:
+    out: dict[Any, deque[UUID]] = {}
+    for session_id, workspace_id in found:
+        out.setdefault(workspace_id, deque()).append(session_id)
+    return out
+
+
+def _volume(indexer: Indexer, workspace_id: Any, queue: deque[UUID]) -> dict[UUID, int]:
+    """A volume of the queue; where it cannot be written, its first session alone, and the others later."""
+    tried = list(queue)
+    try:
+        return indexer.volume(workspace_id, queue)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        log.exception("looking through session %s failed", tried[0])
+    queue.clear()
+    queue.extend(tried[1:])
+    if len(tried) == 1:
+        return {}
+    return _volume(indexer, workspace_id, deque(tried[:1]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from sessions.search.asked import Term
-from sessions.search.words import TOKEN, is_ideographic, whole, words_of
+from sessions.search.words import LONGEST, TOKEN, is_ideographic, whole, words_of
 
 
 def holds(text: str, term: Term) -> bool:
@@ -17,21 +18,65 @@ def holds(text: str, term: Term) -> bool:
 
 def spans(text: str, term: Term) -> Iterator[tuple[int, int]]:
     """Every place of a term in a text, in order, not overlapping."""
-    if len(term.tokens) == 1:
-        yield from _single(text, term)
+    quick = _quick(term.tokens)
+    if quick is None or (len(term.tokens) > 1 and any(map(is_ideographic, term.tokens))):
+        if quick is None or quick.search(text) is not None:
+            yield from _among(text, 0, len(text), term)
         return
-    found = list(TOKEN.finditer(text))
+    # Most texts hold the tokens apart, so the letters are looked for first, and tokens are made only round where they stand.
+    at = 0
+    while (near := quick.search(text, at)) is not None:
+        start, stop = _edge(text, near.start(), -1), _edge(text, near.end() - 1, 1)
+        found = next(_among(text, start, stop, term), None)
+        if found is not None:
+            yield found
+        at = stop if found is not None or len(term.tokens) == 1 else near.start() + 1
+
+
+@lru_cache(maxsize=256)
+def _quick(tokens: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Letters without which the tokens cannot stand in a text; None where small letters and capitals are no simple pairs, or where a
+    token may be looked for as it stands.
+    """
+    if len(tokens) == 1 and is_ideographic(tokens[0]):
+        return None
+    if any(len(token) >= LONGEST or token != token.casefold() or "\u0307" in token for token in tokens):
+        return None
+    letters = re.escape(tokens[0])
+    for before, token in pairwise(tokens):
+        # Between ideographs and letters nothing need stand.
+        letters += (r"\W*" if is_ideographic(before) or is_ideographic(token) else r"\W+") + re.escape(token)
+    return re.compile(letters, re.IGNORECASE)
+
+
+def _edge(text: str, at: int, by: int) -> int:
+    """Where the token at a place begins (`by` -1) or ends (1, excluded)."""
+    ideographs = is_ideographic(text[at])
+    while 0 <= at + by < len(text):
+        other = text[at + by]
+        if not (other.isalnum() or other == "_" or is_ideographic(other)) or is_ideographic(other) != ideographs:
+            break
+        at += by
+    return at if by < 0 else at + 1
+
+
+def _among(text: str, start: int, stop: int, term: Term) -> Iterator[tuple[int, int]]:
+    """The places of a term among the tokens of a stretch of text, which begins and ends with a token."""
+    if len(term.tokens) == 1:
+        yield from _single(text, start, stop, term)
+        return
+    found = list(TOKEN.finditer(text, start, stop))
     last = len(term.tokens) - 1
     at = 0
     while at + last < len(found):
-        start = _fits(found[at][0], term.tokens[0], opens=True, ends=False)
-        if start is not None and all(
+        begun = _fits(found[at][0], term.tokens[0], opens=True, ends=False)
+        if begun is not None and all(
             (is_ideographic(token) and found[at + n][0] == token) or whole(found[at + n][0]) == token
             for n, token in enumerate(term.tokens[1:last], 1)
         ):
-            stop = _fits(found[at + last][0], term.tokens[last], opens=False, ends=not term.runs_on)
-            if stop is not None and (term.opens or start == 0 or is_ideographic(term.tokens[0])):
-                yield found[at].start() + start, found[at + last].start() + stop
+            ended = _fits(found[at + last][0], term.tokens[last], opens=False, ends=not term.runs_on)
+            if ended is not None and (term.opens or begun == 0 or is_ideographic(term.tokens[0])):
+                yield found[at].start() + begun, found[at + last].start() + ended
                 at += last + 1
                 continue
         at += 1
@@ -52,12 +97,15 @@ def _fits(token: str, wanted: str, *, opens: bool, ends: bool) -> int | None:
     return None
 
 
-def _single(text: str, term: Term) -> Iterator[tuple[int, int]]:
+def _single(text: str, start: int, stop: int, term: Term) -> Iterator[tuple[int, int]]:
     wanted = term.tokens[0]
     if is_ideographic(wanted):
-        yield from ((match.start(), match.end()) for match in re.finditer(re.escape(wanted), text))
+        at = text.find(wanted, start, stop)
+        while at >= 0:
+            yield at, at + len(wanted)
+            at = text.find(wanted, at + len(wanted), stop)
         return
-    for match in TOKEN.finditer(text):
+    for match in TOKEN.finditer(text, start, stop):
         if (found := _within(match[0], wanted, term.opens, term.runs_on)) is not None:
             yield match.start() + found[0], match.start() + found[1]
 

@@ -1,4 +1,4 @@
-"""From what is asked for to the places where it may stand: a set of places for each stretch, read word by word from the database."""
+"""From what is asked for to the places where it may stand: a set of places for each volume, read word by word from the database."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from uuid import UUID
 from django.db import connection
 
 from sessions.search import bits
-from sessions.search.asked import Asked, Term
-from sessions.search.texts import file_words, tool_word
+from sessions.search.asked import FAILED, Asked, Term
+from sessions.search.texts import exit_word, file_words, tool_word
 
 EXPANDED = 1_000  # words that a beginning, an end or a middle may stand for
+_OF_SESSION = " AND v.id IN (SELECT volume_id FROM agent_sessions_searchstretch WHERE session_id = %s)"
 _END = "\U0010ffff"
 
 # What must hold, as sets of words: all of the inner sets, of each one word.
@@ -32,11 +33,9 @@ class Scope:
 
 @dataclass(slots=True)
 class Looked:
-    """`places`: what may stand where, by stretch; None where the words leave everything open. `many`: a beginning or middle that stands for
-    more words than were looked up.
-    """
+    """`places`: what may stand where, by volume. `many`: a beginning or middle that stands for more words than were looked up."""
 
-    places: dict[int, int] | None
+    places: dict[int, int]
     many: list[str]
 
 
@@ -48,6 +47,8 @@ def looked(asked: Asked, scope: Scope) -> Looked:
         wanted.append([[_numbers("is", tool_word(value), many)] for value in tools])
     if files := asked.of("file"):
         wanted.append([_file_needs(value, many) for value in files])
+    if exits := asked.of("exit"):
+        wanted.append([[_exits(value)] for value in exits])
     if (days := _days(asked)) is not None:
         wanted.append([[days]])
     refused = [
@@ -58,8 +59,9 @@ def looked(asked: Asked, scope: Scope) -> Looked:
     ]
     refused += [[[_numbers("is", tool_word(value), many)]] for value in asked.of("tool", negated=True)]
     refused += [[_file_needs(value, many)] for value in asked.of("file", negated=True)]
+    refused += [[[_exits(value)]] for value in asked.of("exit", negated=True)]
     if not wanted:
-        return Looked(None, many)
+        return Looked(without(_everything(scope), refused, scope), many)
     places: dict[int, int] | None = None
     # The rarest first: what it leaves open is all that the others are read for.
     rows = _rows({number for clause in wanted for need in clause for group in need for number in group})
@@ -71,20 +73,33 @@ def looked(asked: Asked, scope: Scope) -> Looked:
     return Looked(without(places or {}, refused, scope), many)
 
 
+def _everything(scope: Scope) -> dict[int, int]:
+    query, given = (
+        "SELECT v.id, v.size FROM agent_sessions_searchvolume v WHERE v.workspace_id = %s",
+        [scope.workspace_id],
+    )
+    if scope.session is not None:
+        query += _OF_SESSION
+        given.append(scope.session)
+    with connection.cursor() as cursor:
+        cursor.execute(query, given)
+        return {volume: bits.span(0, size) for volume, size in cursor}
+
+
 def without(places: dict[int, int], refused: Sequence[Clauses], scope: Scope) -> dict[int, int]:
     """The places at which none of the refused stands."""
     for clause in refused:
-        for stretch, found in _clause(clause, scope, list(places)).items():
-            places[stretch] &= ~found
-    return {stretch: found for stretch, found in places.items() if found}
+        for volume, found in _clause(clause, scope, list(places)).items():
+            places[volume] &= ~found
+    return {volume: found for volume, found in places.items() if found}
 
 
 def _both(some: Mapping[int, int], others: Mapping[int, int]) -> dict[int, int]:
-    return {stretch: both for stretch, found in others.items() if (both := some.get(stretch, 0) & found)}
+    return {volume: both for volume, found in others.items() if (both := some.get(volume, 0) & found)}
 
 
 def _clause(clause: Clauses, scope: Scope, among: list[int] | None) -> dict[int, int]:
-    """Where one of its needs may be met, among these stretches or in all of the scope."""
+    """Where one of its needs may be met, among these volumes or in all of the scope."""
     found = _read({number for need in clause for group in need for number in group}, scope, among)
     out: dict[int, int] = {}
     for need in clause:
@@ -92,40 +107,37 @@ def _clause(clause: Clauses, scope: Scope, among: list[int] | None) -> dict[int,
         for group in need:
             here: dict[int, int] = {}
             for number in group:
-                for stretch, places in found.get(number, ()):
-                    here[stretch] = here.get(stretch, 0) | places
+                for volume, places in found.get(number, ()):
+                    here[volume] = here.get(volume, 0) | places
             met = here if met is None else _both(met, here)
-        for stretch, places in (met or {}).items():
-            out[stretch] = out.get(stretch, 0) | places
+        for volume, places in (met or {}).items():
+            out[volume] = out.get(volume, 0) | places
     return out
 
 
 def _read(numbers: Iterable[int], scope: Scope, among: list[int] | None) -> dict[int, list[tuple[int, int]]]:
-    """The places of words, by word and stretch."""
+    """The places of words, by word and volume."""
     given: list[Any] = [list(numbers)]
-    query = "SELECT p.word, p.stretch, p.places FROM agent_sessions_searchposting p "
+    query = "SELECT p.word, p.volume, p.places FROM agent_sessions_searchposting p "
     if among is None:
-        query += (
-            "JOIN agent_sessions_searchstretch t ON t.id = p.stretch JOIN agent_sessions_session s ON s.id = t.session_id "
-            "WHERE p.word = ANY(%s) AND s.workspace_id = %s AND s.superseded_by_id IS NULL"
-        )
+        query += "JOIN agent_sessions_searchvolume v ON v.id = p.volume WHERE p.word = ANY(%s) AND v.workspace_id = %s"
         given.append(scope.workspace_id)
         if scope.session is not None:
-            query += " AND s.id = %s"
+            query += _OF_SESSION
             given.append(scope.session)
     else:
-        query += "WHERE p.word = ANY(%s) AND p.stretch = ANY(%s)"
+        query += "WHERE p.word = ANY(%s) AND p.volume = ANY(%s)"
         given.append(among)
     found: dict[int, list[tuple[int, int]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(query, given)
-        for word, stretch, places in cursor.fetchall():
-            found.setdefault(word, []).append((stretch, bits.unpacked(places)))
+        for word, volume, places in cursor.fetchall():
+            found.setdefault(word, []).append((volume, bits.unpacked(places)))
     return found
 
 
 def _rows(numbers: Iterable[int]) -> Callable[[int], int]:
-    """In how many stretches a word stands."""
+    """In how many volumes a word stands."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT word, count(*) FROM agent_sessions_searchposting WHERE word = ANY(%s) GROUP BY word",
@@ -143,6 +155,14 @@ def _file_needs(path: str, many: list[str]) -> Need:
     """Every name of the path, the last perhaps only begun."""
     names = file_words(path.strip("*")) or ["@f:"]
     return [_numbers("is", name, many) for name in names[:-1]] + [_numbers("begins", names[-1], many)]
+
+
+def _exits(value: str) -> list[int]:
+    """Commands that ended with this code, or with any but 0."""
+    if value != FAILED:
+        return _numbers("is", exit_word(int(value)), [])
+    zero = _numbers("is", exit_word(0), [])
+    return [number for number in _between("@x:", f"@x:{_END}", limit=EXPANDED) if number not in zero]
 
 
 def _days(asked: Asked) -> list[int] | None:

@@ -15,10 +15,11 @@ from sessions.packing import unpack
 from sessions.ranges import Ranges
 from sessions.search.asked import Asked
 from sessions.search.hits import Hits
+from sessions.search.reading import Inserted, Place, inserted
 from sessions.search.snippets import Snippet, snippet
 from sessions.search.texts import CLASSES, text_of
 
-IN_GHOSTS, IN_CONTEXT = 4, 4  # entries shown of a session at first, and then
+IN_GHOSTS, IN_CONTEXT, IN_VERSIONS = 4, 4, 3  # what is shown of a session: ghosts, other entries, what versions put in
 MORE = 60  # entries of one page of a session alone
 STRIP = 362  # pixels
 _WORTH = {
@@ -31,9 +32,11 @@ _WORTH = {
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One entry that was found. `band`: the ghost it lies in. `code`: whether its words are the machine's own."""
+    """One entry that was found, or (`seq` None) a text that version `version` put in, at `position`. `band`: the ghost it lies in. `code`:
+    whether its words are the machine's own.
+    """
 
-    seq: int
+    seq: int | None
     speaker: str
     tool: str
     turn: int | None
@@ -42,6 +45,8 @@ class Shown:
     masked: bool
     sent: bool
     failed: bool
+    version: int | None = None
+    position: int | None = None
 
     @property
     def code(self) -> bool:
@@ -49,7 +54,9 @@ class Shown:
 
     @property
     def where(self) -> str:
-        """ghosts, masked or context."""
+        """ghosts, masked, context or versions."""
+        if self.version is not None:
+            return "versions"
         return "ghosts" if self.band is not None else "masked" if self.masked else "context"
 
 
@@ -74,7 +81,7 @@ class Strip:
 
 
 def shown(found: Sequence[Hits], asked: Asked, *, after: int | None = None, whole: bool = False) -> list[SessionShown]:
-    """The hits of these sessions, by three queries. `whole`: entry by entry behind `after`; else a choice of each session."""
+    """The hits of these sessions, by four queries. `whole`: entry by entry behind `after`; else a choice of each session."""
     ghosts = _bands([hits.about.id for hits in found])
     out: list[SessionShown] = []
     chosen: list[tuple[UUID, int]] = []
@@ -83,7 +90,9 @@ def shown(found: Sequence[Hits], asked: Asked, *, after: int | None = None, whol
         chosen += [(hits.about.id, seq) for seq in _chosen(one, after=after, whole=whole)]
         out.append(one)
     rows = _rows(chosen)
+    texts = _inserted(found) if after is None else {}
     for one in out:
+        one.entries += [_shown_inserted(one.hits, row, asked) for row in texts.get(one.hits.about.id, ())]
         about = one.hits.about
         masked = Ranges(about.masked)
         for row in rows.get(about.id, ()):
@@ -152,6 +161,26 @@ def _rows(chosen: Sequence[tuple[UUID, int]]) -> dict[UUID, list[Entry]]:
     return out
 
 
+def _inserted(found: Sequence[Hits]) -> dict[UUID, list[Inserted]]:
+    """What versions put in, of each session the newest that were found."""
+    chosen: list[Place] = []
+    for hits in found:
+        chosen += [(hits.about.id, version, n) for version, n in sorted(hits.inserted(), reverse=True)[:IN_VERSIONS]]
+    out: dict[UUID, list[Inserted]] = {}
+    for row in sorted(inserted(chosen), key=lambda row: (-row[1], row[2])):
+        out.setdefault(row[0], []).append(row)
+    return out
+
+
+def _shown_inserted(hits: Hits, row: Inserted, asked: Asked) -> Shown:
+    _session, version, n, parts, _kind, position = row
+    words = snippet(text_of(unpack(parts)), asked.shown)
+    speaker = hits.class_inserted(version, n)
+    return Shown(
+        None, speaker, "", None, words, None, masked=False, sent=True, failed=False, version=version, position=position
+    )
+
+
 def _telling(hits: Hits, seqs: Sequence[int], count: int) -> list[int]:
     """The entries that say most, by who speaks; of equal ones the first."""
     if len(seqs) <= count:
@@ -203,11 +232,15 @@ def as_json(one: SessionShown) -> dict[str, Any]:
         "hits": one.hits.total,
         "in_ghosts": one.hits.ghosts,
         "masked": one.hits.masked,
+        "in_versions": one.hits.versions,
+        "at_least": one.hits.read is not None,
         "score": one.hits.score,
         "by_role": {name: one.hits.classes[name] for name in CLASSES if name in one.hits.classes},
         "entries": [
             {
                 "seq": row.seq,
+                "version": row.version,
+                "position": row.position,
                 "role": row.speaker,
                 "tool": row.tool or None,
                 "turn": row.turn,

@@ -10,18 +10,23 @@ from typing import Any
 import orjson
 
 from sessions.ansi import plain
-from sessions.calls import call_of, files_of
+from sessions.calls import call_of, files_of, nature_of
 from sessions.entries import Part, PartKind
+from sessions.outputs import printed
 
 HEAD, TAIL = 16_000, 4_000  # characters of a part that are looked through: an error stands at the end of an output
 
-# Who speaks, as facets and `role:` name them; the order is that of the bitmaps of a stretch and never changes.
+# Who speaks, as facets and `role:` name them; the order is that of the bitmaps of a volume and never changes.
 CLASSES = ("person", "assistant", "reasoning", "calls", "outputs", "harness", "summaries", "unsent", "errors")
 _CLASS_OF = {
     "prompt": 0, "command": 0, "message": 1, "reasoning": 2, "tool_call": 3, "tool_result": 4, "context": 5, "media": 0, "summary": 6,
     "compaction": 6,
 }  # fmt: skip
 ERRORS = CLASSES.index("errors")
+# How outputs begin whose frame says how the command ended.
+_FRAMES = (
+    '{"output"', "Chunk ID", "Wall time", "Process ", "Original token", "Exit code", "Total output", "Output: ", "Command: ", "Stdout: ",
+)  # fmt: skip
 _FILES = ("file_path", "filePath", "absolute_path", "notebook_path", "target_file", "path", "paths", "dir_path")
 
 
@@ -82,6 +87,23 @@ def file_words(path: str) -> list[str]:
 
 def tool_word(tool: str) -> str:
     return f"@t:{tool.lower()[:120]}"
+
+
+def exit_codes(parts: Iterable[Part]) -> set[int]:
+    """How commands ended whose output this is, where their record says it."""
+    found: set[int] = set()
+    for part in parts:
+        if part.kind is PartKind.TOOL_RESULT and (part.tool is None or nature_of(part.tool) == "shell"):
+            if part.meta.keys().isdisjoint(("exit_code", "exit")) and not part.text.startswith(_FRAMES):
+                continue  # nothing says it: a long output need not be taken apart for that
+            code = printed(part).exit_code
+            if code is not None:
+                found.add(code)
+    return found
+
+
+def exit_word(code: int) -> str:
+    return f"@x:{code}"
 
 
 def day_word(at: datetime) -> str:

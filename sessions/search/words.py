@@ -55,3 +55,8 @@ def words_in(text: str) -> Iterator[str]:
     """Every word under which a text is found."""
     for token in set(tokens_of(text)):
         yield from words_of(token)
+
+
+def is_filed(word: str) -> bool:
+    """Whether a word is none of a text: what an entry is filed under besides (`texts`)."""
+    return word.startswith("@")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from django.db import connections
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions.contexts import Hide, Replace
-from sessions.entries import Part, PartKind
-from sessions.models import Entry, Session
-from sessions.models_search import SearchPosting, SearchStretch
+from sessions.contexts import Hide, Insert, InsertKind, Replace
+from sessions.entries import Part, PartKind, Role
+from sessions.models import Entry, Goal, Session
+from sessions.models_search import SearchPosting, SearchStretch, SearchVolume
 from sessions.ranges import Ranges
-from sessions.search import bits
+from sessions.search import bits, merging
 from sessions.search.asked import asked
 from sessions.search.find import find
 from sessions.search.index import Indexer, index_waiting
@@ -139,7 +143,12 @@ def test_only_what_the_model_no_longer_sees(workspace, ledger):
     assert seqs(workspace, "import in:context") == [6]
     assert seqs(workspace, "mmap -in:ghosts") == [4]
     # The choice within a facet leaves the counts of its other values standing.
-    assert dict(find(workspace.pk, asked("mmap in:ghosts")).facets["in"]) == {"context": 0, "ghosts": 2, "masked": 1}
+    assert dict(find(workspace.pk, asked("mmap in:ghosts")).facets["in"]) == {
+        "context": 0,
+        "ghosts": 2,
+        "masked": 1,
+        "versions": 0,
+    }
 
 
 def test_a_stranger_finds_nothing(workspace, ledger):
@@ -193,6 +202,118 @@ def _only(session: Session, upto: int) -> None:
     rows = Entry.objects.filter(seq__lt=upto)
     with patch.object(index.Entry, "objects", rows):
         Indexer().session(session.pk)
+
+
+def test_sessions_share_a_volume_and_leave_it_one_by_one(workspace):
+    first, second = (a_session(workspace, [prompt(f"lantern {n}")] * (n + 9), native_id=f"n{n}") for n in range(2))
+    index_waiting()
+    assert SearchVolume.objects.count() == 1
+    assert find(workspace.pk, asked("lantern")).total == 19
+    first.delete()
+    assert (find(workspace.pk, asked("lantern")).total, SearchVolume.objects.count()) == (10, 1)
+    assert find(workspace.pk, asked("role:person")).facets["role"] == [("person", 10)]
+    second.delete()
+    assert not SearchVolume.objects.exists()
+    assert not SearchPosting.objects.exists()
+
+
+def test_small_volumes_are_put_together_and_say_the_same(workspace):
+    for n in range(merging.SEVERAL + 1):
+        a_session(workspace, [message(f"lantern word{n}"), *ROWS][: n + 2], native_id=f"n{n}")
+        index_waiting()
+    queries = ("lantern", "word3", "mmap", "role:person", '"no such device"', "file:csv", "is:error")
+    before = [(find(workspace.pk, asked(query)).facets, seqs(workspace, query, size=99)) for query in queries]
+    assert merging.merge(workspace.pk) == merging.SEVERAL + 1
+    assert SearchVolume.objects.count() == 1
+    assert [(find(workspace.pk, asked(query)).facets, seqs(workspace, query, size=99)) for query in queries] == before
+    assert merging.merge(workspace.pk) == 0
+    assert not waiting(workspace.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_volumes_that_are_being_changed_are_left_for_later(workspace):
+    for n in range(merging.SEVERAL):
+        a_session(workspace, [message("lantern")], native_id=f"n{n}")
+        index_waiting()
+    with another_connection() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("SELECT 1 FROM agent_sessions_searchstretch LIMIT 1 FOR UPDATE")
+        assert merging.merge(workspace.pk) == 0
+        cursor.execute("ROLLBACK")
+
+
+def test_one_session_that_cannot_be_read_keeps_no_other_from_being_found(workspace, caplog):
+    rows = [message("lantern")] * 3
+    broken = a_session(workspace, rows, native_id="broken")
+    a_session(workspace, rows, native_id="whole")
+    Entry.objects.filter(session=broken, seq=1).update(parts=b"{")
+    index_waiting()
+    found = find(workspace.pk, asked("lantern"))
+    assert (found.sessions, found.total) == (1, 3)
+    assert found.facets["role"] == [("assistant", 3)]
+    assert waiting(workspace.pk).sessions == 1
+    assert str(broken.pk) in caplog.text
+
+
+def test_what_a_version_puts_in_is_found_once_and_leads_to_it(reader, workspace, ledger):
+    def made(parent, *texts):
+        edits = [
+            Insert(2, Role.USER, InsertKind.SUMMARY, (Part(PartKind.TEXT, text),), Ranges.of([(0, 2)]))
+            for text in texts
+        ]
+        return make(
+            ledger,
+            parent=parent,
+            edits=[Hide(Ranges.of([(0, 2)])), *edits],
+            origin="run",
+            kind="fold",
+            label="",
+            at_seq=9,
+        )
+
+    first = made(ledger.native_head, "The quokka was written here, with mmap.")
+    assert waiting(workspace.pk).sessions == 1
+    index_waiting()
+    second = made(first, "The quokka was written here, with mmap.", "A second wombat.")
+    index_waiting()
+    assert not waiting(workspace.pk)
+    found = find(workspace.pk, asked("quokka"))
+    assert (found.total, found.versions, found.facets["role"]) == (1, 1, [("summaries", 1)])
+    assert [list(hits.inserted()) for hits in found.page] == [[(first.n, 0)]]
+    assert [list(hits.inserted()) for hits in find(workspace.pk, asked('"second wombat"')).page] == [[(second.n, 1)]]
+    assert find(workspace.pk, asked("mmap in:versions")).total == 1
+    assert seqs(workspace, "mmap in:context") == seqs(workspace, "mmap -in:versions") == [0, 2, 4]
+    page = reader.get("/search", {"q": "quokka"}).content.decode()
+    assert f'href="/s/{ledger.pk}/insertions/{first.n}/0"' in page
+    entry = reader.get("/api/search", {"q": "wombat"}).json()["items"][0]["entries"][0]
+    assert (entry["seq"], entry["version"], entry["position"], entry["where"]) == (None, second.n, 1, "versions")
+    assert reader.get(f"/s/{ledger.pk}/insertions/{second.n}/1").status_code == 200
+
+
+def test_how_a_command_ended(workspace):
+    rows = [
+        call("a", "Bash", command="cargo test"), result("a", "Exit code 101\nlantern failed", failed=True), call("b", "Bash", command="cargo test"),
+        result("b", "lantern passed", exit_code=0), message("exit code 101"), result("c", "lantern of no command"),
+    ]  # fmt: skip
+    a_session(workspace, rows)
+    index_waiting()
+    assert seqs(workspace, "exit:101") == [1]
+    assert seqs(workspace, "exit:0") == [3]
+    assert seqs(workspace, "lantern exit:failed") == [1]
+    assert seqs(workspace, "lantern -exit:0") == [1, 5]
+    assert seqs(workspace, "exit:101 exit:0") == [1, 3]
+    assert seqs(workspace, "exit:7") == []
+
+
+def test_the_work_on_a_goal(workspace, ledger):
+    Goal.objects.create(
+        session=ledger, path="2.1", position="2.1", text="Port the importer", status="completed", first_seq=2, last_seq=4, spans=Ranges.of([(2, 5)])
+    )  # fmt: skip
+    assert seqs(workspace, "mmap goal:IMPORTER") == [2, 4]
+    assert seqs(workspace, "mmap goal:2.1") == [2, 4]
+    assert seqs(workspace, "mmap -goal:importer") == [0]
+    assert seqs(workspace, 'goal:"the importer"') == [2, 3, 4]
+    assert seqs(workspace, "mmap goal:%") == []
 
 
 def test_what_goes_takes_its_places_along(workspace, ledger):
@@ -296,7 +417,10 @@ def test_facets_of_the_page_narrow(reader, ledger):
     page = reader.get("/search", {"q": "mmap", "role": "assistant"}).content.decode()
     assert "?at=e4" in page
     assert "?at=e0" not in page
-    assert "at=e0" in reader.get("/search", {"q": "mmap", "in": ["context", "ghosts", "masked"]}).content.decode()
+    assert (
+        "at=e0"
+        in reader.get("/search", {"q": "mmap", "in": ["context", "ghosts", "masked", "versions"]}).content.decode()
+    )
 
 
 def test_no_hit_says_what_there_is_without_the_fields(reader, ledger):
@@ -345,21 +469,25 @@ def test_reindex_does_it_anew(workspace, ledger, capsys):
 
 
 def test_a_workers_message_looks_through_what_waits_and_leaves_it_to_whoever_is_at_it(workspace):
-    from django.db import connections
-
     from sessions import tasks
 
     a_session(workspace, ROWS)
+    with another_connection() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [tasks._ALONE])
+        tasks.index()
+        assert waiting(workspace.pk)
+    tasks.index()
+    assert not waiting(workspace.pk)
+
+
+@contextmanager
+def another_connection() -> Iterator[Any]:
     other = connections["default"].copy()
     try:
         with other.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s)", [tasks._ALONE])
-        tasks.index()
-        assert waiting(workspace.pk)
+            yield cursor
     finally:
-        # Closing alone would give the connection, lock and all, to the pool.
+        # Closing alone would give the connection, locks and all, to the pool.
         with other.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock_all()")
         other.close()
-    tasks.index()
-    assert not waiting(workspace.pk)

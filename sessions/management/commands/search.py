@@ -17,7 +17,7 @@ from sessions.search.hits import SORTS
 class Command(SessionsCommand):
     help = (
         'Search the entries of all sessions, ghosts among them. Words, "exact phrases", begin*, *middle*, OR, -not; fields: agent: project: owner: '
-        "tool: file: role: in:ghosts is:error after:2026-09-01 before:2026-09-30. A query that begins with - goes behind --."
+        "tool: file: role: in:ghosts is:error exit:1 goal: after:2026-09-01 before:2026-09-30. A query that begins with - goes behind --."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,8 @@ class Command(SessionsCommand):
                 f"\n{item['session'][:8]} {first_line(item['title'] or 'untitled', 90)} ({item['agent']}, {counted(item['hits'], 'hit')})"
             )
             for row in item["entries"]:
-                mark = {"ghosts": "~", "masked": "#", "context": " "}[row["where"]]
-                self.stdout.write(f"  {mark}{row['seq']:>7} {row['role']:<10} {first_line(row['text'], 110)}")
+                mark = {"ghosts": "~", "masked": "#", "context": " ", "versions": "+"}[row["where"]]
+                number = row["seq"] if row["version"] is None else f"v{row['version']}"
+                self.stdout.write(f"  {mark}{number:>7} {row['role']:<10} {first_line(row['text'], 110)}")
         if value["next"]:
             self.stdout.write(f"\nMore: --after {value['next']}")
