@@ -14,12 +14,14 @@ import orjson
 MOST = 64  # media of one record that are looked for
 DEEPEST = 24  # levels of a record's JSON that are gone down
 
+PDF = "application/pdf"
+
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
-    (b"%PDF-", "application/pdf"),
+    (b"%PDF-", PDF),
 )
 
 

@@ -350,7 +350,7 @@ GROUP BY band.number
 
 def band_figures(session: Session, bands: Sequence[Band]) -> dict[int, tuple[int, int]]:
     """Sent entries and o200k tokens of bands, by their numbers. As long as the bands: asked for after the page stands."""
-    given = {
+    given: dict[str, Any] = {
         "session": session.pk,
         "numbers": [band.number for band in bands],
         "starts": [band.start for band in bands],

@@ -43,6 +43,7 @@ urlpatterns = [
     path("s/<str:name>/e/<int:seq>/raw", views.raw, name="raw"),
     path("s/<str:name>/e/<int:seq>/words/<int:part>", recordviews.words, name="words"),
     path("s/<str:name>/e/<int:seq>/media/<int:n>", recordviews.media, name="media"),
+    path("s/<str:name>/e/<int:seq>/media/<int:n>/page", recordviews.first_page, name="media-page"),
     path("s/<str:name>/narrow", wayviews.narrow, name="narrow"),
     path("s/<str:name>/find", wayviews.search_within, name="find"),
     path("s/<str:name>/errors", wayviews.errors, name="errors"),

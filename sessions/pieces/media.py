@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sessions.entries import Part, PartKind
+from sessions.heldmedia import PDF
 from sessions.pieces.base import Piece, Placed
 
 SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/*"})
@@ -25,6 +26,7 @@ def held(seq: int, parts: Sequence[Part]) -> Iterator[Piece]:
             "type": part.media_type or "",
             "bytes": part.media_bytes,
             "image": own is not None and (part.media_type or "") in SHOWN,
+            "pdf": own is not None and (part.media_type or "") == PDF,
             "name": part.meta.get("name") or part.meta.get("path") or part.meta.get("url") or "",
         }
         yield Piece("media", facts=facts, source=Placed(part, seq, at))

@@ -10,6 +10,7 @@ S = "/s/{session}"
 PAGES = {
     "sign-in": "/sign-in",
     "settings": "/settings",
+    "people": "/settings/people",
     "sessions:list": "/",
     "sessions:take_in": "/take-in",
     "sessions:intake": "/intake",
@@ -68,7 +69,8 @@ PARTS = {
 }
 NO_PAGES = {
     *("sign-in-link", "sign-out", "health", "set_language", "sessions:events", "sessions:session-events"),
-    *("sessions:raw", "sessions:words", "sessions:media", "sessions:nearest", "sessions:source", "sessions:steps-json"),
+    *("sessions:raw", "sessions:words", "sessions:media", "sessions:media-page", "sessions:nearest"),
+    *("sessions:source", "sessions:steps-json"),
     *("sessions:steps-csv", "sessions:chart-svg", "sessions:abandoned_export", "sessions:resume-file"),
     *("sessions:search_waiting", "sessions:export-file"),
     *("sessions:abandoned_review_many", "sessions:abandoned_views", "sessions:abandoned_look"),
