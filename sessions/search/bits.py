@@ -1,4 +1,4 @@
-"""Sets of places in a stretch of entries as whole numbers, one bit a place, and how they are kept. Pure.
+"""Sets of places in a volume as whole numbers, one bit a place, and how they are kept. Pure.
 
 Kept as one byte for the form and then either two bytes for each place, or one bit for each place up to the last: whichever is shorter.
 """
@@ -9,7 +9,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-MOST = 4_096  # places of a stretch
+MOST = 8_192  # places of a volume: a set of them fits beside its row
 _PLACES, _BITS = b"\x00", b"\x01"
 
 
@@ -66,3 +66,14 @@ def within(spans: Sequence[tuple[int, int]], first: int, stop: int) -> int:
         if end > first:
             bits |= span(max(start, first) - first, min(end, stop) - first)
     return bits
+
+
+def cut(kept: bytes, at: int, count: int) -> int:
+    """Of a set as bytes the `count` places from `at` on, which is a multiple of eight, counted from there."""
+    found = int.from_bytes(kept[at >> 3 : (at + count + 7) >> 3], "little")
+    return found & ((1 << count) - 1) if count & 7 else found
+
+
+def aligned(place: int) -> int:
+    """The first multiple of eight from `place` on."""
+    return (place + 7) & ~7

@@ -14,7 +14,7 @@ from sessions.search.statements import UNVOLUMES, VOLUMES
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agent_sessions", "0011_list_views"),
+        ("agent_sessions", "0012_audit_orders"),
         ("webapp", "0002_auditor"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
