@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -37,6 +37,9 @@ SORTS: Mapping[str, Any] = {
     "time": Coalesce(F("seconds"), Value(-1)),
     "attempts": F("attempts"),
 }
+
+
+_KEYS = {"recent": "at", "tokens": "tokens", "attempts": "attempts"}  # orders by a column as it is
 
 
 class BadCursor(ValueError):
@@ -157,18 +160,17 @@ def found(workspace: Any, wanted: Wanted, *, without: str | None = None) -> Quer
 def page(workspace: Any, wanted: Wanted, *, after: str | None = None, count: int = PAGE) -> Page:
     """Rows in the order asked for, by keyset. Raises BadCursor."""
     count = max(1, min(MOST, count))
-    rows = found(workspace, wanted).select_related("session", "owner", "cause_by", "assignee")
-    if wanted.sort == "recent":
-        ordered = rows.order_by("-at", "-id")
-    elif wanted.sort == "tokens":
-        ordered = rows.order_by("-tokens", "-id")
-    else:
-        ordered = rows.annotate(key=SORTS[wanted.sort]).order_by("-key", "-id")
+    rows = found(workspace, wanted)
+    name = _KEYS.get(wanted.sort, "key")
+    if name == "key":
+        rows = rows.annotate(key=SORTS[wanted.sort])
     if after:
-        name = {"recent": "at", "tokens": "tokens"}.get(wanted.sort, "key")
         value, pk = _cursor(after, wanted.sort)
-        ordered = ordered.filter(Q(**{f"{name}__lt": value}) | Q(**{name: value, "id__lt": pk}))
-    got = list(ordered[: count + 1])
+        rows = rows.filter(Q(**{f"{name}__lt": value}) | Q(**{name: value, "id__lt": pk}))
+    # The keys first, and the rows with what they refer to by those: joined before they are cut, every match would be.
+    keys = list(rows.order_by(f"-{name}", "-id").values_list("pk", flat=True)[: count + 1])
+    by_key = Abandonment.objects.select_related("session", "owner", "cause_by", "assignee").in_bulk(keys)
+    got = [by_key[pk] for pk in keys if pk in by_key]
     more = len(got) > count
     return Page(got[:count], cursor_of(got[count - 1], wanted.sort) if more else None)
 
@@ -340,6 +342,12 @@ def _name_owners(workspace: Any, choices: list[Choice]) -> None:
 
 
 def _any_of(name: str, values: tuple[str, ...]) -> Q:
+    if name == "week":  # by the times, of which there is an index
+        chosen = Q(at__isnull=True) if NONE in values else Q()
+        for day in (date.fromisoformat(value) for value in values if value != NONE):
+            monday = day - timedelta(days=min(day.weekday(), day.toordinal() - 1))
+            chosen |= Q(at__gte=_start(monday), at__lt=_start(monday) + timedelta(weeks=1))
+        return chosen
     column = _COLUMNS.get(name, name)
     wanted = Q(**{f"{column}__in": [value for value in values if value != NONE]})
     return wanted | Q(**{f"{column}__isnull": True}) if NONE in values else wanted
@@ -351,7 +359,7 @@ def _fits(name: str, value: str) -> bool:
     if name == "owner":
         return value.isdigit() and len(value) < 10
     if name == "week":
-        return _day(value) is not None
+        return (day := _day(value)) is not None and day.year < 9999
     return name not in _LABELS or value in _LABELS[name].values
 
 
@@ -382,4 +390,4 @@ def _share(text: str) -> float:
 
 
 def _start(day: date) -> datetime:
-    return datetime.fromisoformat(f"{day.isoformat()}T00:00:00+00:00")
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

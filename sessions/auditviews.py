@@ -270,8 +270,9 @@ def _figures(seen: Overview, wanted: Wanted) -> dict[str, Any]:
             for name in FACETS
             if seen.facets[name]
         ],
-        "weeks": seen.facets["week"],
-        "chosen_weeks": wanted.chosen.get("week", ()),
+        "weeks": [one.value for one in seen.facets["week"] if one.value != NONE],
+        "chosen_weeks": [one for one in seen.facets["week"] if one.chosen],
+        "since": wanted.since.isoformat() if wanted.since else "",
     }
 
 

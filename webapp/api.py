@@ -31,6 +31,7 @@ for router in (
     "compaction.api.router",
     "compaction.standing_api.router",
     "compaction.memory_api.router",
+    "webapp.members_api.router",
 ):
     api.add_router("", router)
 
@@ -69,7 +70,7 @@ REFUSAL_STATUS = {
         ("no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "bad_memory", "no_model", "usage"), 422
     ),
     **dict.fromkeys(("no_such_rule", "no_such_limit", "no_writer", "no_such_note"), 422),
-    **dict.fromkeys(("no_such_cause", "no_such_state", "no_such_member", "none"), 422),
+    **dict.fromkeys(("no_such_cause", "no_such_state", "no_such_member", "none", "no_such_role", "bad_name"), 422),
     **dict.fromkeys(("no_such_version", "no_such_entry", "no_such_turn", "no_such_step", "no_such_file"), 422),
     "broker_unreachable": 503,
     "too_large": 413,

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from webapp import views, workspace_page
+from webapp import people_page, views, workspace_page
 from webapp.api import api
 from webapp.otlp import otlp
 
@@ -12,6 +12,7 @@ urlpatterns = [
     path("sign-out", views.sign_out, name="sign-out"),
     path("healthz", views.health, name="health"),
     path("settings", workspace_page.settings, name="settings"),
+    path("settings/people", people_page.people, name="people"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/", api.urls),
     path("v1/", otlp.urls),

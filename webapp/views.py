@@ -31,7 +31,10 @@ def sign_in_by_link(request: HttpRequest, secret: str) -> HttpResponse:
             return redirect("/")
         messages.error(
             request,
-            _("This sign-in link was used already or is too old. Run `manage.py up` again: it prints a fresh one."),
+            _(
+                "This sign-in link was used already or is too old. An admin of the workspace can make a fresh one; on this machine"
+                " `manage.py up` prints one."
+            ),
         )
         return redirect("sign-in")
     login(request, user, backend="django.contrib.auth.backends.ModelBackend")

@@ -68,7 +68,9 @@ ASKED = (
     ("two facets", "?agent=codex&how=vanished&review="),
     ("words", "?q=query+planner&review="),
     ("rare words", "?q=planner+kalomi&review="),
+    ("of a week", "?week=2026-03-02&review="),
     ("by cost", "?sort=cost&review="),
+    ("by time", "?sort=time&review="),
     ("tried again", "?by=goal"),
 )
 
@@ -77,6 +79,9 @@ def bench(place: Place, *, sessions: int, goals: int, runs: int) -> list[dict[st
     """Medians in seconds of requests through Django, with warm caches; `most_seconds` the slowest of them."""
     lay(place, sessions=sessions, goals=goals)
     analyse()
+    if not connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM agent_sessions_abandonment")  # as the server does by itself a minute after
     client = Client(SERVER_NAME="localhost")
     client.force_login(place.user)
     address = reverse("sessions:abandoned")

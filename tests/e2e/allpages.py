@@ -72,7 +72,7 @@ NO_PAGES = {
     *("sessions:raw", "sessions:words", "sessions:media", "sessions:media-page", "sessions:nearest"),
     *("sessions:source", "sessions:steps-json"),
     *("sessions:steps-csv", "sessions:chart-svg", "sessions:abandoned_export", "sessions:resume-file"),
-    *("sessions:search_waiting", "sessions:export-file"),
+    *("sessions:search_waiting", "sessions:search_saved", "sessions:export-file"),
     *("sessions:abandoned_review_many", "sessions:abandoned_views", "sessions:abandoned_look"),
     *("sessions:abandoned_review", "sessions:bookmark", "sessions:comment", "sessions:uncomment"),
     *("sessions:goals-mark", "sessions:goal-cause", "sessions:undo", "sessions:redo", "sessions:head"),
