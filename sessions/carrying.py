@@ -106,6 +106,12 @@ def left_open_before(session: Session) -> list[Goal]:
     return found
 
 
+def carried_of(session: Session) -> list[dict[str, Any]]:
+    """The carry-over of every compaction of a session, in order, for programs."""
+    versions = session.versions.filter(kind__in=COMPACTS).order_by("n")
+    return [carried_row(carried_over(session, version)) for version in versions]
+
+
 def carried_row(over: Over) -> dict[str, Any]:
     """A compaction's carry-over for programs."""
     return {

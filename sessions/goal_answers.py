@@ -12,7 +12,7 @@ from sessions.goalcosts import took
 from sessions.goalmarks import Marked, note_of, standing
 from sessions.goalshown import status_of
 from sessions.models import Goal, Session
-from sessions.models_goals import Abandonment
+from sessions.models_goals import Abandonment, Review
 from sessions.ranges import Ranges
 
 Row = dict[str, Any]
@@ -172,6 +172,18 @@ def abandonment_row(row: Abandonment) -> Row:
         "files": row.files,
         "first_seq": row.first_seq,
         "last_seq": row.last_seq,
+    }
+
+
+def review_row(one: Review) -> Row:
+    """What was said of a goal that was given up."""
+    return {
+        "before": one.before,
+        "after": one.after,
+        "comment": one.comment,
+        "assignee": None if one.assignee is None else one.assignee.get_username(),
+        "by": None if one.by is None else one.by.get_username(),
+        "at": one.at.isoformat(),
     }
 
 

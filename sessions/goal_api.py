@@ -14,7 +14,7 @@ from sessions import goalmarks, reviewing
 from sessions.abandoned import MOST, PAGE, BadCursor, Wanted
 from sessions.api import _operators_only, _session, _workspace
 from sessions.carrying import Over, carried_over, carried_row, compacts
-from sessions.goal_answers import abandoned_of, abandonment_row, marked_row, tree_of
+from sessions.goal_answers import abandoned_of, abandonment_row, marked_row, review_row, tree_of
 from sessions.goal_schemas import (
     AbandonedOut,
     AbandonmentOut,
@@ -175,17 +175,7 @@ def list_reviews(request: HttpRequest, number: int) -> Any:
     row = Abandonment.objects.filter(workspace=_workspace(request), pk=number).first()
     if row is None:
         raise Http404
-    return [
-        {
-            "before": one.before,
-            "after": one.after,
-            "comment": one.comment,
-            "assignee": None if one.assignee is None else one.assignee.get_username(),
-            "by": None if one.by is None else one.by.get_username(),
-            "at": one.at.isoformat(),
-        }
-        for one in reviewing.history_of(row)
-    ]
+    return [review_row(one) for one in reviewing.history_of(row)]
 
 
 @router.post("/abandoned/{number}/cause", response=AbandonmentOut, summary="Correct the class of a reason")

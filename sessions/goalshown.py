@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db.models import Case, Exists, Max, OuterRef, Q, TextField, Value, When
 from django.db.models.functions import Coalesce
 
+from sessions.entries import GoalStatus
 from sessions.goalmarks import note_of, standing
 from sessions.models import Goal, Session
 from sessions.models_goals import Abandonment
@@ -24,26 +26,68 @@ def in_force() -> Case:
     return Case(given_up, default=Coalesce("marked", "status"), output_field=TextField())
 
 
-def shown_as_they_stand(session: Session, rows: Sequence[Goal]) -> None:
-    """Give these rows the status and the note in force; they are for showing alone and must not be saved.
-
-    `number` is what a person calls it (a request is counted, not named), `given_up` what was found where it was given up.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A goal for a page. `number` is what a person calls it (a request is counted, not named); `note` the summary or reason in force, else
+    what was found where it was given up. `marked`: its status was given here.
     """
+
+    path: str
+    number: str
+    parent: str | None
+    text: str
+    was: str | None
+    status: str
+    note: str | None
+    marked: bool
+    added: bool
+    inferred: bool
+    entries_count: int
+    tokens: int
+    first_seq: int
+    last_seq: int
+
+    @property
+    def closed(self) -> bool:
+        return self.status in CLOSED
+
+
+def as_they_stand(session: Session, rows: Sequence[Goal]) -> list[Shown]:
+    """These goals with the status and the note in force."""
     found = {
         row.path: row
         for row in session.abandonments.filter(path__in=[goal.path for goal in rows], stands=True)
         .exclude(review=Abandonment.Review.NOT_ABANDONED)
-        .only("path", "status", "reason", "reason_stated", "how", "cause", "session")
+        .only("path", "status", "reason", "session")
     }
-    for goal in rows:
-        given_up = found.get(goal.path)
-        goal.note = note_of(goal)
-        goal.status = status_of(goal, given_up)
-        if given_up is not None and not goal.note:
-            goal.note = given_up.reason or None
-        goal.number = goal.path.removeprefix("r")  # type: ignore[attr-defined]  # for the template
-        goal.given_up = given_up  # type: ignore[attr-defined]  # as above
-        goal.closed = goal.status in CLOSED  # type: ignore[attr-defined]  # as above
+    return [_shown(goal, found.get(goal.path)) for goal in rows]
+
+
+def _shown(goal: Goal, given_up: Abandonment | None) -> Shown:
+    return Shown(
+        goal.path,
+        goal.path.removeprefix("r"),
+        goal.parent,
+        goal.text,
+        goal.was,
+        status_of(goal, given_up),
+        note_of(goal) or (given_up.reason if given_up is not None else None) or None,
+        goal.marked is not None,
+        goal.added,
+        goal.inferred,
+        goal.entries_count,
+        goal.tokens,
+        goal.first_seq,
+        goal.last_seq,
+    )
+
+
+def now_of(goals: Sequence[Shown]) -> str | None:
+    """Of these the one that is worked on: put in focus here, else the deepest in progress that was worked on last."""
+    active = [goal for goal in goals if goal.status == GoalStatus.IN_PROGRESS]
+    above = {goal.parent for goal in active}
+    chosen = [goal for goal in active if goal.marked] or [goal for goal in active if goal.path not in above]
+    return max(chosen, key=lambda goal: goal.last_seq).path if chosen else None
 
 
 def status_of(goal: Goal, given_up: Abandonment | None) -> str:

@@ -18,7 +18,7 @@ from sessions.carrying import carried_over, compacts
 from sessions.explorations import explorations_of
 from sessions.goalcosts import took
 from sessions.goalmarks import Marked
-from sessions.goalshown import revision_of, shown_as_they_stand
+from sessions.goalshown import as_they_stand, revision_of
 from sessions.http import Request, may_operate, operators_only, page_or_partial, session_of
 from sessions.models import Session
 from sessions.models_goals import Abandonment, GoalMark
@@ -40,7 +40,6 @@ def since(request: HttpRequest, name: str) -> HttpResponse:
         "tab": "goals",
         "may_operate": may_operate(cast("Request", request)),
     }
-    context["goal_now"] = next((goal.path for goal in context["goals"] if goal.status == "in_progress"), None)
     return page_or_partial(cast("Request", request), "sessions/goals.html", "goals", context)
 
 
@@ -88,16 +87,13 @@ def goal(request: HttpRequest, name: str, path: str) -> HttpResponse:
     found = session.goals.filter(path=path).first()
     if found is None:
         raise Http404
-    stated = None if found.added else found.status
-    shown_as_they_stand(session, [found])
+    shown, *under = as_they_stand(session, [found, *session.goals.filter(parent=path).order_by("position")[:100]])
     taken = took(session, found.spans)
-    under = list(session.goals.filter(parent=path).order_by("position")[:100])
-    shown_as_they_stand(session, under)
     context = {
         "session": session,
-        "goal": found,
+        "goal": shown,
         "figures": found.figures,
-        "stated": stated,
+        "stated": None if found.added else found.status,
         "took": taken,
         "under": under,
         "stretches": [(first, stop - 1) for first, stop in found.spans.spans[:50]],
@@ -106,7 +102,7 @@ def goal(request: HttpRequest, name: str, path: str) -> HttpResponse:
         "causes": Abandonment.Cause.choices,
         "explorations": [one for one in explorations_of(session) if one.goal == path],
         "may_operate": may_operate(cast("Request", request)),
-        "fold": _fold(session, found.path) if found.closed and found.entries_count else "",  # type: ignore[attr-defined]  # set above
+        "fold": _fold(session, path) if shown.closed and shown.entries_count else "",
     }
     return page_or_partial(cast("Request", request), "sessions/goal.html", "goal", context)
 

@@ -118,6 +118,8 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
         **panels.version_line(seen, request, limit=VERSIONS, sums=False),
         **timeline.around(session, query),
     }
+    # The inspector, which may stand beside it, has a line of its own.
+    context["version_line"] = context["line"]
     # A sum over all steps is part of the page where it is short; else it comes after.
     context["cost"] = cost_of(session) if session.steps_count <= LONG else None
     # Where the agent's own figures hold, the meter is one short look; else it has to sum the context, and comes after.
@@ -131,7 +133,6 @@ def session_page(session: Session, query: Mapping[str, str], request: Request) -
         row = queries.entry_of(session, selected)
         if row is not None:
             context.update(panels.inspector(seen, row, heavy=False))
-    context["goal_now"] = next((goal.path for goal in context["goals"] if goal.status == "in_progress"), None)
     return context
 
 

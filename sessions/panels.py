@@ -11,7 +11,7 @@ from sessions.costs import cost_of_step
 from sessions.entryline import line_of
 from sessions.gauge import gauge
 from sessions.ghosts import band_of
-from sessions.goalshown import revision_of, shown_as_they_stand
+from sessions.goalshown import as_they_stand, now_of, revision_of
 from sessions.http import Request, may_operate
 from sessions.limits import overrides_of
 from sessions.lines import parts_of, with_parts
@@ -74,10 +74,11 @@ def goals(session: Session, *, after: str | None = None, before: str | None = No
     """A window of the goal tree, with its bars on the scale of the session's largest goal."""
     found = queries.goals_of(session, after=after, before=before)
     largest = found.largest or 1
-    shown_as_they_stand(session, found.rows)
+    shown = as_they_stand(session, found.rows)
     return {
-        "goals": found.rows,
-        "goal_rows": [(goal, goal.path.count(".") + 1, round(goal.tokens * 100 / largest, 1)) for goal in found.rows],
+        "goals": shown,
+        "goal_now": now_of(shown),
+        "goal_rows": [(goal, goal.path.count(".") + 1, round(goal.tokens * 100 / largest, 1)) for goal in shown],
         "goal_counts": [(status, found.counts[status]) for status in STATUSES if found.counts.get(status)],
         "goals_inferred": bool(found.rows) and found.rows[0].inferred,
         "goals_earlier": found.earlier,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from sessions import goalmarks, reviewing
 from sessions.abandoned import BadCursor, Wanted, facets, page, sums, weeks
@@ -18,7 +18,7 @@ from sessions.models import Session
 from sessions.models_goals import Abandonment
 from sessions.versions import Refused, roll_back
 from tests.claude_lines import ClaudeLines
-from webapp.models import Workspace
+from webapp.models import Membership, Role, User, Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -296,6 +296,47 @@ def test_the_commands_keep_goals_and_list_what_was_given_up(workspace: Workspace
     assert [(row["path"], row["how"]) for row in found["items"]] == [("2", "person")]
     assert found["sums"]["goals"] == 1
     assert run("abandoned", "--cause", "out_of_time")["items"] == []
+
+
+def test_a_review_by_command_is_that_of_the_page(workspace: Workspace, tmp_path: Path) -> None:
+    lines = ClaudeLines()
+    lines.prompt("Build it")
+    todos(lines, "t1", ("Design", "completed"), ("Build", "in_progress"))
+    todos(lines, "t2", ("Design", "completed"))
+    row = given_up(taken(workspace, tmp_path, lines), "2")
+    gall = User.objects.create_user("gall")
+    Membership.objects.create(workspace=workspace, user=gall, role=Role.VIEWER)
+    number = str(row.pk)
+    assert run("review", number)["items"][0]["history"] == []
+    said = run(
+        "review",
+        number,
+        "--state",
+        "follow_up",
+        "--comment",
+        "ask the office",
+        "--assignee",
+        "gall",
+        "--cause",
+        "out_of_time",
+    )
+    assert (said["changed"], said["items"][0]["review"], said["items"][0]["cause"]) == (1, "follow_up", "out_of_time")
+    (told,) = run("review", number)["items"][0]["history"]
+    assert (told["before"], told["after"], told["comment"], told["assignee"]) == (
+        "unreviewed",
+        "follow_up",
+        "ask the office",
+        "gall",
+    )
+    for wrong in (
+        (str(row.pk + 99), "--state", "accepted"),
+        (number, "--comment", "x"),
+        (number, "--state", "accepted", "--assignee", "nobody"),
+    ):
+        with pytest.raises(CommandError):
+            run("review", *wrong)
+    row.refresh_from_db()
+    assert row.review == "follow_up"
 
 
 def rows(workspace: Workspace, session: Session, count: int) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +76,9 @@ def test_a_compaction_says_which_goals_it_carried_reworded_and_lost(workspace: W
     token = bearer(workspace, Role.VIEWER)
     said = Client().get(f"/api/sessions/{session.pk}/versions/{version.n}/goals", **token).json()
     assert (said["carried"], said["reworded"], said["lost"]) == (1, 1, 1)
+    out = io.StringIO()
+    call_command("goals", str(session.pk), "--carried", "--json", stdout=out)
+    assert json.loads(out.getvalue())["compactions"] == [said]
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=80))

@@ -58,9 +58,10 @@ class Command(SessionsCommand):
         for row in value["items"]:
             where = f"{row['session'][:8]} {row['path']:<5}"
             cost = "" if row["cost"] is None else f" · ${row['cost']:.2f}"
+            review = "" if row["review"] == "unreviewed" else f" · {row['review']}"
             self.stdout.write(f"{where} {row['status']:<9} {row['cause']:<18} {first_line(row['text'], 70)}")
             self.stdout.write(
-                f"               {row['how']}, {row['confidence']:.0%} · {counted(row['tokens'], 'token')}{cost} · "
+                f"               number {row['id']}{review} · {row['how']}, {row['confidence']:.0%} · {counted(row['tokens'], 'token')}{cost} · "
                 f"{first_line(row['reason'] or 'no reason given', 100)}"
             )
         if value["next"]:

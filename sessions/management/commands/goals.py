@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
+from sessions.carrying import carried_of
 from sessions.goal_answers import tree_of
 from sessions.management.base import SessionCommand, counted, first_line
 
@@ -11,12 +13,24 @@ SIGNS = {"pending": "○", "in_progress": "◐", "completed": "●", "abandoned"
 
 
 class Command(SessionCommand):
-    help = "The goal tree of a session, with the work on each goal."
+    help = "The goal tree of a session, with the work on each goal; with --carried what became of open goals in each compaction."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--carried", action="store_true", help="which open goals each compaction carried, reworded or lost"
+        )
 
     def act(self, options: dict[str, Any]) -> Any:
-        return tree_of(self.session(options))
+        session = self.session(options)
+        return (
+            {"session": str(session.pk), "compactions": carried_of(session)} if options["carried"] else tree_of(session)
+        )
 
     def tell(self, value: Any) -> None:
+        if "compactions" in value:
+            self._tell_carried(value["compactions"])
+            return
         if not value["goals"]:
             self.stdout.write("No goals in this session.")
             return
@@ -40,3 +54,13 @@ class Command(SessionCommand):
                 self.stdout.write(f"{indent}        {row['status']} ({found['cause']}): {first_line(why, 120)}")
             elif row["note"]:
                 self.stdout.write(f"{indent}        {first_line(row['note'], 120)}")
+
+    def _tell_carried(self, compactions: list[dict[str, Any]]) -> None:
+        if not compactions:
+            self.stdout.write("Nothing was compacted in this session.")
+        for over in compactions:
+            said = " · ".join(f"{over[fate]} {fate}" for fate in ("carried", "reworded", "lost"))
+            self.stdout.write(f"v{over['version']} {over['kind']}: {said if over['goals'] else 'no goal was open'}")
+            for row in over["goals"]:
+                again = f" (stated again at {row['stated_again']})" if row["stated_again"] is not None else ""
+                self.stdout.write(f"  {row['fate']:<8} {row['path']:<5} {first_line(row['text'], 90)}{again}")
