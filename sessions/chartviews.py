@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from sessions import queries, timeline, whatif
@@ -134,13 +135,13 @@ def _ways(shown: Chart) -> list[tuple[str, int, int]]:
     first, last, steps, span = shown.first, shown.last, shown.steps, shown.span
     out: list[tuple[str, int, int]] = []
     if first > 1:
-        out.append(("Earlier", max(1, first - span), max(1, first - span) + span - 1))
+        out.append((_("Earlier"), max(1, first - span), max(1, first - span) + span - 1))
     if last < steps:
         start = min(steps - span + 1, first + span)
-        out.append(("Later", start, start + span - 1))
+        out.append((_("Later"), start, start + span - 1))
     if span > 8:
-        out.append(("First half", first, first + span // 2 - 1))
-        out.append(("Second half", first + span // 2, last))
+        out.append((_("First half"), first, first + span // 2 - 1))
+        out.append((_("Second half"), first + span // 2, last))
     if span < steps:
-        out.append(("All steps", 1, steps))
+        out.append((_("All steps"), 1, steps))
     return out

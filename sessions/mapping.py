@@ -81,11 +81,11 @@ def map_of(seen: Reading) -> Map:
         _spans(stretches, "in_progress"),
         _spans(stretches, "abandoned"),
         (
-            ("errors", sum(1 for row in sums if row[2])),
-            ("edits", sum(1 for row in sums if row[3])),
-            ("prompts", sum(1 for row in sums if row[4])),
-            ("compactions", len(folds)),
-            ("ghosts", len(seen.bands)),
+            ("error,errors", sum(1 for row in sums if row[2])),
+            ("edit,edits", sum(1 for row in sums if row[3])),
+            ("prompt,prompts", sum(1 for row in sums if row[4])),
+            ("compaction,compactions", len(folds)),
+            ("ghost,ghosts", len(seen.bands)),
         ),
     )
 

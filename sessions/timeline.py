@@ -11,12 +11,14 @@ from urllib.parse import urlencode
 
 from django.db import connection
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from sessions import queries
 from sessions.ansi import plain, visible
 from sessions.ghosts import BRANCHES, FOLDS, ROLLBACKS
 from sessions.models import Session, Step, Version
 from sessions.queries import Reading
+from sessions.saying import said
 from sessions.templatetags.palimpsest import brief
 from sessions.tokenchart import LAYERS, Bar, Chart, Drawing, Flag, Fork, Rolled, draw
 from sessions.whatif import Asked, Chosen, choices
@@ -250,17 +252,22 @@ def around(session: Session, query: Mapping[str, str]) -> dict[str, Any]:
 def words_of(chart: Chart) -> str:
     """What is drawn, in words: for those who do not see it, and above a table of the same."""
     if not chart.steps:
-        return "No steps yet: nothing was sent in this session."
+        return _("No steps yet: nothing was sent in this session.")
     if not chart.bars:
-        return "The agent records no usage for these steps."
+        return _("The agent records no usage for these steps.")
     most = max(chart.bars, key=lambda bar: bar.context)
     each = max(bar.stop - bar.start for bar in chart.bars)
-    said = f"Steps {chart.first:,} to {chart.last:,} of {chart.steps:,}"
-    said += f", the largest of up to {each:,} steps in each bar" if each > 1 else ""
-    said += f". The largest context is {most.context:,} tokens, at step {most.n:,}."
+    places = {"first": f"{chart.first:,}", "last": f"{chart.last:,}", "steps": f"{chart.steps:,}", "each": f"{each:,}"}
+    if each > 1:
+        words = _("Steps {first} to {last} of {steps}, the largest of up to {each} steps in each bar.").format(**places)
+    else:
+        words = _("Steps {first} to {last} of {steps}.").format(**places)
+    largest = {"tokens": f"{most.context:,}", "step": f"{most.n:,}"}
+    words += " " + _("The largest context is {tokens} tokens, at step {step}.").format(**largest)
     if chart.limits:
-        said += " Thresholds: " + "; ".join(f"{one.label} {one.tokens:,} ({one.whose})" for one in chart.limits) + "."
-    return said
+        named = "; ".join(f"{said(one.label)} {one.tokens:,} ({said(one.whose)})" for one in chart.limits)
+        words += " " + _("Thresholds: {named}.").format(named=named)
+    return words
 
 
 def columns(chart: Chart, drawing: Drawing) -> dict[str, Any]:
@@ -295,7 +302,13 @@ def columns(chart: Chart, drawing: Drawing) -> dict[str, Any]:
         "estimated": [at for at, bar in enumerate(bars) if bar.estimated],
         "layers": [name for at, name in enumerate(LAYERS) if any(bar.layers[at] for bar in bars)],
         "thresholds": [
-            {"name": one.name, "label": one.label, "tokens": one.tokens, "whose": one.whose, "rule": one.rule}
+            {
+                "name": one.name,
+                "label": said(one.label),
+                "tokens": one.tokens,
+                "whose": said(one.whose),
+                "rule": one.rule,
+            }
             for one in chart.limits
         ],
         "flags": [

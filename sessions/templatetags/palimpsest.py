@@ -18,6 +18,7 @@ from django.utils.translation import gettext_noop, ngettext
 from sessions.ansi import plain
 from sessions.ansi import visible as written_out
 from sessions.ghosts import Band, Maker
+from sessions.saying import said as in_words
 
 LIVE = timedelta(minutes=2)  # since the last step: a session younger than this is running
 
@@ -152,18 +153,18 @@ def span(value: timedelta | float | None) -> str:
     if seconds < 0:
         return UNKNOWN
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return _("{n} s").format(n=f"{seconds:.1f}")
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return _("{n} s").format(n=whole)
     minutes = whole // 60
     if minutes < 60:
-        return f"{minutes} min"
+        return _("{n} min").format(n=minutes)
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
+        return _("{h} h {m} min").format(h=hours, m=f"{minutes:02d}") if minutes else _("{n} h").format(n=hours)
     days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if hours else f"{days} d"
+    return _("{d} d {h} h").format(d=days, h=hours) if hours else _("{n} d").format(n=days)
 
 
 @register.filter
@@ -238,8 +239,7 @@ def inequality(reason: str) -> str:
 @register.filter
 def said(value: Any) -> str:
     """Words of the pure core in the page's language; what nobody translated (a strategy from elsewhere) stays as it is."""
-    text = "" if value is None else str(value)
-    return _(text) if text else ""
+    return "" if value is None else in_words(str(value))
 
 
 @register.filter
@@ -291,8 +291,8 @@ _FIGURES = re.compile(r" \([\d,]+ tokens (?:before|saved)\)|,? ?[\d,]+ tokens (?
 
 @register.filter
 def brief(label: str) -> str:
-    """A version's label without the figures that stand beside it anyway."""
-    return _FIGURES.sub("", label)
+    """A version's label in the page's language, without the figures that stand beside it anyway."""
+    return in_words(_FIGURES.sub("", label))
 
 
 _INSERTED = {
