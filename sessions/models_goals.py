@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
 from sessions.models import Session
+from sessions.models_views import SavedQuery
 
 
 class GoalMark(models.Model):
@@ -195,14 +196,8 @@ class Review(models.Model):
         indexes = [models.Index(fields=["abandonment", "id"], name="review_order")]
 
 
-class AuditView(models.Model):
+class AuditView(SavedQuery):
     """A choice of facets, words and order that a person saved under a name, as the query of its address."""
-
-    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_CASCADE, related_name="+")
-    name = models.TextField()
-    query = models.TextField()
-    saved_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "user", "name"], name="audit_view_once")]

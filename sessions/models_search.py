@@ -6,12 +6,12 @@ last stretch a volume (`search/statements.py`); what is not covered by stretches
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.functions import Now
 
 from sessions.models import Session, Version
+from sessions.models_views import SavedQuery
 
 
 class SearchWord(models.Model):
@@ -69,14 +69,8 @@ class SearchPosting(models.Model):
         indexes = [BrinIndex(fields=["volume"], name="search_posting_volume", pages_per_range=16)]
 
 
-class SavedSearch(models.Model):
+class SavedSearch(SavedQuery):
     """A search that a person saved under a name, as the query of its address."""
-
-    workspace = models.ForeignKey("webapp.Workspace", models.DB_CASCADE, related_name="+")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.DB_CASCADE, related_name="+")
-    name = models.TextField()
-    query = models.TextField()
-    saved_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["workspace", "user", "name"], name="saved_search_once")]

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils import timezone
@@ -145,3 +146,13 @@ def may(request: HttpRequest, role: Role) -> bool:
         return False
     scope_role: Role = getattr(request, "scope_role", Role.ADMIN)
     return bool(membership.may(role)) and scope_role.covers(role)
+
+
+def managed_by(request: HttpRequest) -> Workspace:
+    """The workspace that the request may manage. Raises Http404 for strangers, PermissionDenied for all but admins."""
+    workspace: Workspace | None = getattr(request, "workspace", None)
+    if workspace is None:
+        raise Http404
+    if not may(request, Role.ADMIN):
+        raise PermissionDenied
+    return workspace

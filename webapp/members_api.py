@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Field, Router, Schema
 from ninja.responses import Status
 
 from webapp import members
-from webapp.auth import may
+from webapp.auth import managed_by
 from webapp.members import Invited
-from webapp.models import Membership, Role, Workspace
+from webapp.models import Membership
 
 router = Router(tags=["people"])
 RoleName = Literal["auditor", "viewer", "operator", "admin"]
@@ -40,28 +39,28 @@ class RoleIn(Schema):
 
 @router.get("/members", response=list[MemberOut], summary="Who is in the workspace")
 def list_members(request: HttpRequest) -> Any:
-    return [member_row(one) for one in members.members_of(_workspace(request))]
+    return [member_row(one) for one in members.members_of(managed_by(request))]
 
 
 @router.post("/members", response={201: InvitedOut}, summary="Add a person; the answer has a sign-in link, once")
 def invite_member(request: HttpRequest, wanted: MemberIn) -> Any:
-    invited = members.invite(_workspace(request), name=wanted.name, role=wanted.role, by=_person(request))
+    invited = members.invite(managed_by(request), name=wanted.name, role=wanted.role, by=_person(request))
     return Status(201, _invited(request, invited))
 
 
 @router.put("/members/{name}", response=MemberOut, summary="Say what a member may do")
 def set_member_role(request: HttpRequest, name: str, wanted: RoleIn) -> Any:
-    return member_row(members.set_role(_workspace(request), name=name, role=wanted.role, by=_person(request)))
+    return member_row(members.set_role(managed_by(request), name=name, role=wanted.role, by=_person(request)))
 
 
 @router.post("/members/{name}/link", response=InvitedOut, summary="A fresh sign-in link for a member")
 def link_member(request: HttpRequest, name: str) -> Any:
-    return _invited(request, members.link(_workspace(request), name=name, by=_person(request)))
+    return _invited(request, members.link(managed_by(request), name=name, by=_person(request)))
 
 
 @router.delete("/members/{name}", response={204: None}, summary="Take a member out of the workspace")
 def remove_member(request: HttpRequest, name: str) -> Any:
-    members.remove(_workspace(request), name=name, by=_person(request))
+    members.remove(managed_by(request), name=name, by=_person(request))
     return Status(204, None)
 
 
@@ -74,15 +73,6 @@ def _invited(request: HttpRequest, invited: Invited) -> dict[str, Any]:
     secret = invited.secret
     address = None if secret is None else request.build_absolute_uri(reverse("sign-in-link", args=[secret]))
     return {**member_row(invited.member), "link": address}
-
-
-def _workspace(request: HttpRequest) -> Workspace:
-    workspace: Workspace | None = getattr(request, "workspace", None)
-    if workspace is None:
-        raise Http404
-    if not may(request, Role.ADMIN):
-        raise PermissionDenied
-    return workspace
 
 
 def _person(request: HttpRequest) -> Any:

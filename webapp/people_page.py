@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from sessions.versions import Refused
 from webapp import members
-from webapp.auth import may
+from webapp.auth import managed_by
 from webapp.members import Invited
 from webapp.models import Role, User, Workspace
 
@@ -24,11 +23,7 @@ from webapp.models import Role, User, Workspace
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest) -> HttpResponse:
     """The members; with POST one is added, changed, removed, or given a link. A link is shown in the answer, once, and kept nowhere."""
-    workspace: Workspace | None = getattr(request, "workspace", None)
-    if workspace is None:
-        raise Http404
-    if not may(request, Role.ADMIN):
-        raise PermissionDenied
+    workspace = managed_by(request)
     refused, invited = "", None
     if request.method == "POST":
         try:
