@@ -56,6 +56,12 @@ class Source(models.Model):
                 fields=["workspace", "digest"], name="source_digest"
             ),  # ingest: the same file under another path
             models.Index(fields=["workspace", "agent", "source_id"], name="source_named"),  # ingest: bases of forks
+            models.Index(fields=["workspace", "agent", "size"], name="source_size"),  # ingest: may be the same bytes
+            models.Index(
+                fields=["workspace", "agent", "owner_native_id"],
+                name="source_unowned",
+                condition=models.Q(role="sidecar", owner=None),
+            ),  # ingest: what waits for its session
         ]
 
 
@@ -114,6 +120,14 @@ class Session(models.Model):
             models.Index(
                 fields=["workspace", "agent", "native_id"], name="session_native"
             ),  # parents, names on the command line
+            models.Index(
+                fields=["workspace", "parent_native_id"],
+                name="session_orphan",
+                condition=models.Q(parent=None, parent_native_id__isnull=False),
+            ),  # ingest: what waits for its parent
+            models.Index(
+                fields=["workspace", "agent"], name="session_waiting", condition=models.Q(facts__has_key="waits_for")
+            ),  # ingest: what waits for its base
         ]
 
     def __str__(self) -> str:
