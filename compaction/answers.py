@@ -120,4 +120,4 @@ def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey
     covered |= found.terms_of(whole)
     for text in ask.brought:
         covered |= terms(text)
-    return summarise(found, folded, covered, key=ask.key, max_tokens=ask.max_tokens, count=count)
+    return summarise(found, folded, covered, key=ask.key, max_tokens=ask.max_tokens, count=count, fill=ask.fill)

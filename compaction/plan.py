@@ -118,7 +118,8 @@ class SummaryAsk:
     among `items` too). `critique`: a model is to read its draft once more against `items` and to hand in the better one; a summariser
     without drafts takes no notice. `shared`: tokens beyond `max_tokens` that it has together with the files brought back: what those leave
     of them is the summary's. `brought`: the texts that are brought back, which it need not repeat. A strategy asks for files first then;
-    `compaction.answers.beside` fills both in.
+    `compaction.answers.beside` fills both in. `fill`: a summariser that chooses lines spends all its tokens, on lines of code that use a name
+    likely to be needed where nothing else is left to be said; a writer takes no notice.
     """
 
     key: str
@@ -132,6 +133,7 @@ class SummaryAsk:
     focus: str = ""
     shared: int = 0
     brought: tuple[str, ...] = ()
+    fill: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ class Hybrid:
             "used": {name: getattr(used, name) for name in _Used.__slots__},
             "before": snapshot.total,
         }
-        loose = frozenset(name for name in ("summary", "file_total", "keep") if params.get(name) is None)
+        loose = frozenset(name for name in ("summary", "file_total", "keep", "protect") if params.get(name) is None)
         name = f"{self.id}:{self.version}"
         tokens = snapshot.tokens
         refused = hopeless(name, snapshot, budget)
@@ -183,7 +183,7 @@ class Hybrid:
         total = sum(after_masks)
         if total <= used.aim:
             if masks:
-                return _pruned(name, snapshot, used, masks, {}, after_masks, facts)
+                return _pruned(name, snapshot, used, loose, masks, {}, after_masks, facts)
             reason = f"the context is {total:,} tokens, at most the {used.aim:,} aimed for"
             return Plan(name, Status.NOOP_BELOW_THRESHOLD, reason, facts=facts)
         return _fold(name, snapshot, budget, used, loose, masks, after_masks, facts)
@@ -209,7 +209,10 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
     return _Used(
         protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
         free=_or(params.get("free"), min(30_000, aim // 4)),
-        keep=_or(params.get("keep"), min(65_000, aim // 2, max(aim // 8, aim * aim // 128_000))),
+        keep=_or(
+            params.get("keep"),
+            min(65_000, aim // 2, max(aim // 8, min(2_000, aim * aim // 32_000), aim * aim // 128_000)),
+        ),
         aim=aim,
         anchor=bool(params.get("anchor", True)),
         summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, int(38 * aim**0.5)))),
@@ -289,13 +292,21 @@ def _pruned(
     name: str,
     snapshot: Snapshot,
     used: _Used,
+    loose: frozenset[str],
     masks: dict[int, str],
     bodies: dict[int, tuple[Part, ...]],
     tokens: Sequence[int],
     facts: dict[str, Any],
 ) -> Plan:
-    """Outputs alone are left with less; where that leaves room below the aim, pieces of the files they showed come back at the end."""
-    room = min(used.file_total, used.aim - sum(tokens)) if used.file_count else 0
+    """Outputs alone are left with less; where that leaves room below the aim, pieces of the files they showed come back at the end, and what
+    no file takes is left to the newest of the outputs.
+    """
+    spare = used.aim - sum(tokens)
+    room = min(used.file_total, spare) if used.file_count else 0
+    if room >= LEAST_FILES:
+        room = min(room, known_tokens(snapshot))
+    if "protect" in loose and snapshot.total > used.aim:
+        masks, bodies = _whole_again(snapshot, masks, bodies, tokens, spare - max(0, room))
     left = [item for item in snapshot.items if item.seq not in masks and item.seq not in bodies]
     asks = (_files_ask(used, left, room),) if room >= LEAST_FILES else ()
     facts |= {"cut": len(bodies), "files_max": room if asks else 0}
@@ -308,6 +319,43 @@ def _pruned(
         asks=asks,
         facts=facts,
     )
+
+
+def _cut_less(
+    snapshot: Snapshot, budget: Budget, used: _Used, masks: Mapping[int, str], tokens: Sequence[int], parts: _Parts
+) -> tuple[dict[int, tuple[Part, ...]], list[int]]:
+    """Outputs of the newest part cut as little as the aim allows beside the files: nothing is folded, so there is no summary to leave room for.
+
+    `tokens`: of the items after `masks`.
+    """
+    most = used.aim - parts.files
+    tail = max(parts.tail, most)
+    while True:
+        bodies, after = clipped(snapshot, budget, tokens, masks, tail)
+        if tail <= parts.tail or sum(after) <= most:
+            return bodies, after
+        tail = max(parts.tail, tail * 3 // 4)
+
+
+def _whole_again(
+    snapshot: Snapshot,
+    masks: Mapping[int, str],
+    bodies: Mapping[int, tuple[Part, ...]],
+    tokens: Sequence[int],
+    room: int,
+) -> tuple[dict[int, str], dict[int, tuple[Part, ...]]]:
+    """Masks and bodies without those of the newest outputs that may stay whole in `room` tokens."""
+    masks, bodies = dict(masks), dict(bodies)
+    for n in range(len(tokens) - 1, -1, -1):
+        more = snapshot.tokens[n] - tokens[n]
+        if more > room:
+            break
+        seq = snapshot.items[n].seq
+        if more > 0 and seq is not None:
+            masks.pop(seq, None)
+            bodies.pop(seq, None)
+            room -= more
+    return masks, bodies
 
 
 def _files_ask(used: _Used, left: Iterable[Item], total: int) -> FilesAsk:
@@ -356,6 +404,7 @@ def _fold(
     fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept)
     parts = _parted(snapshot, used, loose, fixed)
     bodies: dict[int, tuple[Part, ...]] = {}
+    after_masks = tokens
     if "keep" in loose:
         bodies, tokens = clipped(snapshot, budget, tokens, masks, parts.tail)
     cut, tail = cut_at(items, tokens, grouped, parts.tail, kept)
@@ -368,7 +417,9 @@ def _fold(
     if fresh < LEAST_FOLD:
         if masks or bodies:
             facts["aim_missed"] = sum(tokens) - used.aim
-            return _pruned(name, snapshot, used, masks, bodies, tokens, facts)
+            if "keep" in loose:
+                bodies, tokens = _cut_less(snapshot, budget, used, masks, after_masks, parts)
+            return _pruned(name, snapshot, used, loose, masks, bodies, tokens, facts)
         reason = (
             "nothing came since the last compaction that is older than the newest part"
             if old
@@ -390,7 +441,7 @@ def _fold(
     if file_total >= LEAST_FILES or spare:
         asks.append(replace(_files_ask(used, left, file_total), spare=spare))
     shared = file_total if asks and "summary" in loose else 0
-    asks.append(SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary, shared=shared))
+    asks.append(SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary, shared=shared, fill=True))
     facts |= {
         "folded_entries": sum(1 for n in fold if items[n].seq is not None),
         "folded_tokens": folded_tokens,

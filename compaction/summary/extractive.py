@@ -8,7 +8,7 @@ submodular, so the greedy choice is near the best one. An earlier summary's line
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
@@ -23,7 +23,8 @@ from compaction.summary.units import Unit, gather
 NAME = "extractive"
 
 MANDATORY = 0.6  # of the budget, at most, for what must not be missing
-CONCEPTS = 0.3  # of the budget, at most, for usage lines: more covers a little more and reads much worse
+USAGES = 0.3  # of the budget, at most, for usage lines: more covers a little more and reads much worse
+NAMING = 8  # tokens that the name of a file before its first line costs, about
 BARE = 0.35  # worth of a line that only lists terms, against one that uses them
 PRIOR = 0.6
 WORTH = 5e-4  # gain per token below which a line is left out, even where there is room
@@ -32,12 +33,12 @@ LIST = 0.12  # of the tokens, at most, for the list of files and commands below 
 
 
 def summarise(
-    survey: Survey, folded: set[int], covered: set[str], *, key: str, max_tokens: int, count: Count
+    survey: Survey, folded: set[int], covered: set[str], *, key: str, max_tokens: int, count: Count, fill: bool = False
 ) -> SummaryAnswer:
     """The summary of the events whose items are at the positions `folded`, in at most `max_tokens`.
 
     `survey` is of the whole context, so that an error solved later or a plan rewritten later is reported as it stands now. `covered`: terms of
-    the kept part. Where even the frame does not fit, the answer's text is empty.
+    the kept part. `fill`: what the sections leave of the tokens goes to more lines that use a name likely to be needed. Where even the frame does not fit, the answer's text is empty.
     """
     budget = max_tokens - count([frame()])[0]
     if budget <= 0:
@@ -51,7 +52,7 @@ def summarise(
     units = gather(survey, folded, room=budget, count=count, listed=listed(below))
     for unit, tokens in zip(units, count([bullet(unit.text) + "\n" for unit in units]), strict=True):
         unit.tokens = tokens
-    chosen = _choose(units, survey, set(covered), budget) or _clipped(units, budget, count)
+    chosen = _choose(units, survey, set(covered), budget, fill=fill) or _clipped(units, budget, count)
     while True:
         sections = _sections(chosen)
         text = render(sections)
@@ -86,23 +87,27 @@ def _clipped(units: Sequence[Unit], budget: int, count: Count) -> list[Unit]:
     return [replace(best, text=text)]
 
 
-def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: int) -> list[Unit]:
+def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: int, *, fill: bool) -> list[Unit]:
     chosen: list[Unit] = []
     taken: set[int] = set()
     texts: set[str] = set()
     used = 0
-    concepts = 0
+    usages = 0
+    named: set[str] = set()
 
     def take(n: int) -> None:
-        nonlocal used, concepts
+        nonlocal used, usages
         unit = units[n]
         chosen.append(unit)
         taken.add(n)
         texts.add(unit.text)
         covered.update(unit.terms)
         used += unit.tokens
-        if unit.section == 1:
-            concepts += unit.tokens
+        if unit.usage:
+            usages += unit.tokens
+        if unit.file is not None and unit.file not in named:
+            named.add(unit.file)
+            used += 0 if unit.head else NAMING
 
     ranked = sorted((n for n, unit in enumerate(units) if unit.rank is not None), key=lambda n: (units[n].rank, n))
     for n in ranked:
@@ -115,22 +120,31 @@ def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: in
         gain = PRIOR * unit.prior + sum([worth[term] for term in unit.terms if term not in covered])
         return gain * (BARE if unit.bare else 1.0) / (unit.tokens + OVERHEAD)
 
-    heap = [(-score(unit), n) for n, unit in enumerate(units) if n not in taken and unit.tokens <= budget]
-    heapify(heap)
-    while heap:
-        old, n = heappop(heap)
-        unit = units[n]
-        if used + unit.tokens > budget or unit.text in texts:
-            continue
-        if unit.section == 1 and concepts + unit.tokens > budget * CONCEPTS:
-            continue
-        now = score(unit)
-        if now <= WORTH:
-            continue
-        if heap and -now > heap[0][0] + 1e-12 and now < -old - 1e-12:
-            heappush(heap, (-now, n))  # it covers less than when it was scored: let the next one compete
-            continue
-        take(n)
+    def greedily(candidates: Iterable[int], most: float) -> list[int]:
+        """Takes what is worth most per token as long as there is room; usage lines up to `most` tokens. Gives those that passed it."""
+        over: list[int] = []
+        heap = [(-score(units[n]), n) for n in candidates]
+        heapify(heap)
+        while heap:
+            old, n = heappop(heap)
+            unit = units[n]
+            if used + unit.tokens > budget or unit.text in texts:
+                continue
+            if unit.usage and usages + unit.tokens > most:
+                over.append(n)
+                continue
+            now = score(unit)
+            if now <= WORTH:
+                continue
+            if heap and -now > heap[0][0] + 1e-12 and now < -old - 1e-12:
+                heappush(heap, (-now, n))  # it covers less than when it was scored: let the next one compete
+                continue
+            take(n)
+        return over
+
+    over = greedily((n for n, unit in enumerate(units) if n not in taken and unit.tokens <= budget), budget * USAGES)
+    if fill:
+        greedily(over, budget)
     return chosen
 
 
@@ -138,5 +152,16 @@ def _sections(chosen: Sequence[Unit]) -> tuple[Section, ...]:
     out = []
     for number, title in enumerate(TITLES):
         lines = sorted((unit for unit in chosen if unit.section == number), key=lambda unit: (unit.order, unit.text))
-        out.append(Section(title, tuple((unit.text, unit.seqs) for unit in lines)))
+        out.append(Section(title, tuple(_named(lines))))
     return tuple(out)
+
+
+def _named(lines: Sequence[Unit]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The lines of a section; before the first of a file's lines stands its name, unless the file's own line does."""
+    here: str | None = None
+    for unit in lines:
+        if unit.file is None or unit.head or unit.file == here:
+            yield unit.text, unit.seqs
+        else:
+            yield f"{unit.file.rpartition('/')[2]}: {unit.text}", unit.seqs
+        here = unit.file

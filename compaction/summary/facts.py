@@ -206,7 +206,8 @@ _REFUSED = re.compile(
 _LOOKS = re.compile(
     r"(?:ls|cat|head|tail|wc|stat|file|tree|find|fd|grep|egrep|rg|ag|which|type|command|test|\[|pwd|echo|printf|sed\s+-n|jq|diff|du|ps|pgrep|"
     r"git\s+(?:-C\s+\S+\s+)?(?:cat-file|show|log|diff|status|rev-parse|ls-files|ls-tree|ls-remote|grep|blame|stash\s+list|"
-    r"merge-base|describe|for-each-ref|show-ref|check-ignore))(?![\w./-])"
+    r"merge-base|describe|for-each-ref|show-ref|check-ignore|"
+    r"config\s+(?:--(?:get|list|local|global|system)\S*\s+)*[\w.-]+(?=\s*(?:2>\S+\s*)?\Z)))(?![\w./-])"
 )
 _DOING = (ToolKind.RUN, ToolKind.EDIT, ToolKind.WRITE, ToolKind.PATCH)
 _WRITES = re.compile(r"(?<![0-9&])>(?!\s*/dev/null|&)")

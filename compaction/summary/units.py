@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from compaction.plan import Count
-from compaction.summary.events import Event, Voice, is_edit
-from compaction.summary.facts import edits_of, is_instruction, only_looks, unmarked
-from compaction.summary.items import FLAG, IDENT, LITERAL, PATH, SLUG, path_term, shown, terms
+from compaction.summary import concepts
+from compaction.summary.events import Voice
+from compaction.summary.facts import is_instruction, only_looks, unmarked
+from compaction.summary.items import PATH, path_term, shown, terms
 from compaction.summary.manifest import as_listed
 from compaction.summary.survey import Survey
 from compaction.summary.template import EARLIER, LISTED, TITLES, parse
@@ -18,14 +19,16 @@ from compaction.tools import ToolKind, clip, one_line
 
 REQUEST, CONCEPTS, FILES, ERRORS, SOLVING, MESSAGES, TASKS, WORK, NEXT = range(9)
 
-SALIENT = 260  # terms that get a usage line
 LARGE = 4_000  # tokens of room from which a person's messages are cut less
 MOST = 1_500  # units of one section, newest first: beyond it none would be chosen anyway
 
 
 @dataclass(slots=True)
 class Unit:
-    """One candidate line. `rank`: place among what must not be missing (lower first), None = optional. `order`: place in its section."""
+    """One candidate line. `rank`: place among what must not be missing (lower first), None = optional. `order`: place in its section.
+
+    `usage`: it stands for the names it uses and may be one of many. `file`: of a line of code, its file, which is named once for all its lines; `head`: it is the line that names it.
+    """
 
     section: int
     order: float
@@ -34,6 +37,9 @@ class Unit:
     prior: float = 0.0
     rank: int | None = None
     bare: bool = False
+    usage: bool = False
+    file: str | None = None
+    head: bool = False
     terms: frozenset[str] = frozenset()
     tokens: int = 0
 
@@ -58,12 +64,18 @@ class _Gatherer:
         rank: int | None = None,
         *,
         bare: bool = False,
+        usage: bool = False,
+        file: str | None = None,
+        head: bool = False,
     ) -> None:
         body = "\n".join(line.rstrip() for line in text.strip().split("\n") if line.strip())
         body = _LIST_MARK.sub("", body)  # it gets one of ours
         if body:
             found = frozenset(terms(body))
-            self.units.append(Unit(section, order, body, tuple(dict.fromkeys(seqs)), prior, rank, bare, found))
+            if file is not None:
+                found |= terms(file)
+            sources = tuple(dict.fromkeys(seqs))
+            self.units.append(Unit(section, order, body, sources, prior, rank, bare, usage, file, head, found))
 
     def in_fold(self, n: int) -> bool:
         return self.survey.events[n].pos in self.folded
@@ -118,7 +130,8 @@ def _earlier(g: _Gatherer) -> None:
             number = TITLES.index(section.title)
             if number == NEXT:
                 continue  # what was next then is done or dropped by now
-            for at, (line, _) in enumerate(section.lines):
+            lines = [one for line, _ in section.lines for one in _NESTED.split(line.strip()) if one.strip()]
+            for at, line in enumerate(lines):
                 text = line.strip()
                 rank = ranks.get(number)
                 if number == MESSAGES and not is_instruction(text):
@@ -128,6 +141,9 @@ def _earlier(g: _Gatherer) -> None:
                 if number == WORK:
                     rank = None
                 g.add(number, -1 + at / 1e6, _marked(text), event.seqs, 0.3, rank)
+
+
+_NESTED = re.compile(r"\n\s*[-*•]\s+")  # a list below a line: each of its lines is one
 
 
 def _marked(text: str) -> str:
@@ -185,16 +201,26 @@ def _files(g: _Gatherer) -> None:
         text = f"{use.path} ({say.comma.join(counts)})" + (": " + ", ".join(symbols) if symbols else "")
         seqs = tuple(touched[-6:])
         if symbols or use.changed or use.path not in g.listed:
-            g.add(FILES, -use.last, text, seqs, 0.5 if use.changed else 0.1, 20 if use.changed else None)
+            g.add(
+                FILES,
+                -use.last,
+                text,
+                seqs,
+                0.5 if use.changed else 0.1,
+                20 if use.changed else None,
+                file=use.path,
+                head=True,
+            )
         if use.changed and use.last_new.strip() and events[use.last].pos in g.folded:
-            lines = [line.strip() for line in use.last_new.split("\n") if len(line.strip()) > 10][:6]
+            lines = [" ".join(line.split()) for line in use.last_new.split("\n") if len(line.strip()) > 10][:6]
             for at, line in enumerate(lines):
                 g.add(
                     FILES,
                     -use.last + (at + 1) / 100,
-                    f"{use.path.rpartition('/')[2]}{say.comma}{say.last_edit}{clip(_LIST_MARK.sub('', line), 160)}",
+                    clip(_LIST_MARK.sub("", line), 160),
                     seqs,
                     0.05,
+                    file=use.path,
                 )
     named = {t for t, use in g.survey.needs.uses.items() if t[0] == PATH and use.user_step >= 0}
     known = {path_term(use.path) for use in findings.files.values()}
@@ -203,12 +229,16 @@ def _files(g: _Gatherer) -> None:
         g.add(FILES, 1, f"{shown(term)}{g.say.named}", _span(use_of.first_seq, use_of.last_seq), 0.2)
 
 
+_LETTERS = re.compile(r"\w{2}")
+
+
 def _errors(g: _Gatherer) -> None:
     failures = [f for f in g.survey.findings.failures if g.in_fold(f.n)]
     for failure in failures[-MOST:]:
         code = g.say.comma + g.say.exit.format(n=failure.exit_code) if failure.exit_code else ""
         times = g.say.times.format(n=failure.times) if failure.times > 1 else ""
-        text = f"{one_line(failure.what, 160)}{code}{times}: {' / '.join(failure.lines)}"
+        lines = " / ".join(line for line in failure.lines if _LETTERS.search(line))
+        text = f"{one_line(failure.what, 160)}{code}{times}" + (f": {lines}" if lines else "")
         if failure.solved is None:
             text += g.say.unsolved
         elif failure.fixes:
@@ -236,7 +266,7 @@ def _solving(g: _Gatherer) -> None:
     for remark in findings.decisions[-MOST:]:
         if g.in_fold(remark.n):
             decided.add(remark.text)
-            g.add(SOLVING, remark.n, remark.text, remark.seqs, 0.25)
+            g.add(SOLVING, remark.n, remark.text, remark.seqs, 0.4)
     sentences = 0
     for event in reversed(g.survey.events):
         if event.voice is not Voice.ASSISTANT or event.pos not in g.folded:
@@ -264,7 +294,7 @@ def _tasks(g: _Gatherer) -> None:
             order,
             f"{word}: {one_line(todo.text, 300)}",
             todo.seqs,
-            0.6 if todo.open else 0.05,
+            0.6 if todo.open else 0.15,
             6 if todo.open else None,
         )
     for failure in g.survey.findings.failures:
@@ -305,69 +335,44 @@ def _next_step(text: str) -> str | None:
 
 
 def _concepts(g: _Gatherer) -> None:
-    """A usage line for each salient term: the line of the session that uses it, from words and edits before tool output."""
-    needs = g.survey.needs
-    covered_kinds = (IDENT, SLUG, LITERAL, FLAG)
-    known = {term for term in needs.p if term[0] in covered_kinds}
-    ranked = sorted(known, key=lambda term: (-needs.value(term), term))[:SALIENT]
-    wanted = dict.fromkeys(ranked, 4)  # candidates still looked for
-    best: dict[str, tuple[int, str, tuple[int, ...], int]] = {}
-    events = g.survey.events
-    for outputs in (False, True):
-        for event in reversed(events):
-            if (
-                event.pos not in g.folded
-                or (event.voice is Voice.RESULT) is not outputs
-                or event.voice is Voice.SUMMARY
-            ):
-                continue
-            here = [term for term in needs.terms_at[event.n] if term in wanted]
-            if not here or event.voice is Voice.USER:
-                continue
-            for line in _lines(event):
-                for term in terms(line):
-                    if term not in wanted:
-                        continue
-                    far = abs(len(line) - 70) + (400 if outputs else 0)
-                    if term not in best or far < best[term][0]:
-                        best[term] = (far, line, event.seqs, event.n)
-                    wanted[term] -= 1
-                    if wanted[term] == 0:
-                        del wanted[term]
-            if not wanted:
-                break
-    for far, line, seqs, n in best.values():
-        g.add(CONCEPTS, n, line, seqs, 0.1 if far < 400 else 0.02)
-    bare = [term for term in ranked if term not in best][:120]
-    for at in range(0, len(bare), 8):
+    """Languages, libraries and tools; sentences that explain a name; lines of code and commands that use one, where such lines belong."""
+    findings, say = g.survey.findings, g.say
+    events = [event for event in g.survey.events if event.pos in g.folded]
+    files = [use for use in findings.files.values() if g.in_fold(use.first) or g.in_fold(use.last)]
+    sorts = (
+        (say.languages, concepts.languages(files)),
+        (say.libraries, concepts.libraries(events)),
+        (say.programs, concepts.programs(one for one in findings.commands.values() if g.in_fold(one.n))),
+    )
+    for at, (word, named) in enumerate(sorts):
+        if named.names:
+            names = [f"{name} ×{times}" if times > 1 else name for name, times in named.names]
+            g.add(CONCEPTS, -3 + at, word + say.comma.join(names[: 5 if g.room < LARGE else 10]), named.seqs, 0.2)
+    found, bare = concepts.usages(g.survey, g.folded)
+    for usage in found:
+        prior = 0.02 if usage.output else 0.1
+        event = usage.event
+        if usage.path is not None:
+            known = findings.files.get(usage.path)
+            order = (1.0 if known is None else -known.last) + 0.5 + event.n / 1e7
+            g.add(FILES, order, usage.text, event.seqs, prior, file=usage.path, usage=True)
+        elif usage.prose and concepts.narrates(usage.text):
+            g.add(SOLVING, event.n, usage.text, event.seqs, prior, usage=True)
+        elif usage.prose:
+            g.add(CONCEPTS, event.n, usage.text, event.seqs, prior, usage=True)
+        elif event.voice is Voice.CALL:
+            mark = "$ " if event.call is not None and event.call.kind is ToolKind.RUN else say.asked
+            g.add(WORK, event.n, f"{mark}{usage.text}", event.seqs, prior, usage=True)
+        else:
+            g.add(FILES, 1e8 + event.n, usage.text, event.seqs, prior, usage=True)
+    for at in range(0, min(len(bare), 120), 8):
         group = bare[at : at + 8]
-        uses = [needs.uses[term] for term in group]
+        uses = [g.survey.needs.uses[term] for term in group]
         seqs = tuple(sorted({use.last_seq for use in uses if use.last_seq >= 0}))
-        g.add(CONCEPTS, 1e9 + at, ", ".join(map(shown, group)), seqs, bare=True)
+        g.add(CONCEPTS, 1e9 + at, say.names + ", ".join(map(shown, group)), seqs, bare=True, usage=True)
 
 
 _LIST_MARK = re.compile(r"\A\s*(?:[-*•]\s+)+")
-_NUMBER = re.compile(r"^\s*\d+(?:\u2192|\t)")
-
-
-def _lines(event: Event) -> Iterator[str]:
-    if event.call is not None and event.voice is Voice.CALL:
-        if is_edit(event):
-            texts = [new for _, _, new, _ in edits_of(event.call)]
-        elif event.call.kind in (ToolKind.RUN, ToolKind.AGENT, ToolKind.SEARCH):
-            texts = [event.text]
-        else:
-            return
-    else:
-        texts = [event.text[:20_000]]
-    numbered = event.voice is Voice.RESULT and event.call is not None and event.call.kind is ToolKind.READ
-    for text in texts:
-        for line in text[:40_000].split("\n"):
-            stripped = (_NUMBER.sub("", line) if numbered else line).strip()
-            if 24 <= len(stripped) <= 170:
-                yield stripped
-
-
 _FENCE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 

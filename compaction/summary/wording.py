@@ -41,7 +41,11 @@ class Wording:
     written: str = "{n}× written"
     read: str = "{n}× read"
     named: str = " (named by the user)"
-    last_edit: str = "last edit: "
+    languages: str = "languages: "
+    libraries: str = "libraries: "
+    programs: str = "tools run: "
+    names: str = "names in use: "
+    asked: str = "looked for: "
     comma: str = ", "
 
 
@@ -66,7 +70,11 @@ CHINESE = Wording(
     written="写入 {n} 次",
     read="读取 {n} 次",
     named="（用户提到）",
-    last_edit="最后一次编辑：",
+    languages="语言：",
+    libraries="用到的库：",
+    programs="运行的工具：",
+    names="出现的名称：",
+    asked="查找过：",
     comma="，",
 )
 CLOSED = tuple(f"{word}: " for one in (ENGLISH, CHINESE) for word in (one.completed, one.cancelled))
