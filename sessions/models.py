@@ -448,7 +448,8 @@ class Watcher(models.Model):
         constraints = [models.UniqueConstraint(fields=["workspace", "host"], name="watcher_host")]
 
 
-from sessions import models_goals as models_goals  # noqa: E402, PLC0414 -- its rows point to these
+from sessions import models_archive as models_archive  # noqa: E402, PLC0414 -- its rows point to these
+from sessions import models_goals as models_goals  # noqa: E402, PLC0414 -- as above
 from sessions import models_marks as models_marks  # noqa: E402, PLC0414 -- as above
 from sessions import models_search as models_search  # noqa: E402, PLC0414 -- as above
 from sessions import models_views as models_views  # noqa: E402, PLC0414 -- as above
