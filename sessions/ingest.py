@@ -18,7 +18,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from sessions import intake
 from sessions.abandoning import settle
@@ -394,13 +394,16 @@ def _refuse_twin(file: BinaryIO, source: Source, size: int) -> None:
     alike = Source.objects.filter(
         workspace=source.workspace_id, agent=source.agent, size=size, superseded=False
     ).order_by("pk")
-    digest: bytes | None = None
-    for other in alike:
-        if digest is None:
-            file.seek(0)
-            digest = digest_of_file(file, size)
-        if digest_of(other) == digest:
-            raise _Same(other)
+    if not alike.exists():
+        return
+    file.seek(0)
+    digest = digest_of_file(file, size)
+    known = Q(digest__isnull=False) & (Q(digested=None) | Q(digested=F("size")))
+    twin = alike.filter(known, digest=digest).first()
+    if twin is None:  # of those that were appended to, the digest is reckoned when it is asked for
+        twin = next((other for other in alike.exclude(known) if digest_of(other) == digest), None)
+    if twin is not None:
+        raise _Same(twin)
 
 
 def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modified: datetime | None) -> None:
@@ -501,9 +504,8 @@ def _reread_waiting(workspace: Any, adapter: Adapter, base: Source) -> None:
     """Sessions that wait for this source as their base get its part of their history."""
     if not base.source_id:
         return
-    for session in Session.objects.filter(
-        workspace=workspace, agent=adapter.agent, facts__waits_for=base.source_id, superseded_by=None
-    ).select_related("source"):
+    waiting = Session.objects.filter(workspace=workspace, agent=adapter.agent, facts__has_key="waits_for")
+    for session in waiting.filter(facts__waits_for=base.source_id, superseded_by=None).select_related("source"):
         head = next(iter(_content_head(session.source)), b"")
         claim = adapter.claim(PurePath(session.source.path), head)
         if claim is None or claim.base is None:

@@ -18,25 +18,31 @@ from sessions.reading import recount
 _COPIES = frozenset({"fork", "continued", "branch", "revert"})  # kinds of link in which answers stand in both files
 
 
-def link_parents(workspace: Any, changed: Collection[str] = ()) -> None:
+def link_parents(workspace: Any, changed: Collection[str]) -> None:
     """Point sessions to the sessions they were forked, spawned or continued from, as far as those are here.
 
-    `changed`: ids of the sessions that something came to; the calls that began sub-agents are looked for among these and their kin.
+    `changed`: ids of the sessions that something came to. They, and those that wait for one of them, are looked at: what waits for
+    sessions that never come costs nothing.
     """
+    if not changed:
+        return
     here = Session.objects.filter(workspace=workspace, superseded_by=None)
-    for session in here.filter(parent=None, parent_native_id__isnull=False).select_related("source"):
+    came = here.filter(pk__in=changed)
+    waiting = here.filter(parent=None, parent_native_id__isnull=False)
+    mine = Q(pk__in=changed) | Q(parent_native_id__in=came.filter(native_id__isnull=False).values("native_id"))
+    for session in waiting.filter(mine).select_related("source"):
         parent = _named(here, session)
         if parent is not None:
             _link(session, parent)
-    for session in here.filter(parent=None, parent_kind="fork", parent_native_id=None):
+    forks = here.filter(parent=None, parent_kind="fork", parent_native_id=None)
+    for session in forks.filter(agent__in=came.values("agent")):
         parent = _alike(here, session)
         if parent is not None:
             _link(session, parent)
-    if changed:
-        kin = Q(pk__in=changed) | Q(parent__in=changed) | Q(parent__children__in=changed)
-        young = here.filter(kin, parent_kind="subagent", parent_call_id=None, native_id__isnull=False)
-        for session in young.select_related("parent").distinct():
-            _find_call(here, session)
+    kin = Q(pk__in=changed) | Q(parent__in=changed) | Q(parent__children__in=changed)
+    young = here.filter(kin, parent_kind="subagent", parent_call_id=None, native_id__isnull=False)
+    for session in young.select_related("parent").distinct():
+        _find_call(here, session)
 
 
 def _named(here: Any, session: Session) -> Session | None:
