@@ -17,6 +17,7 @@ from sessions.charts import sample
 from sessions.ghosts import FOLDS, ROLLBACKS
 from sessions.goalshown import in_force
 from sessions.models import Goal, Session, Version
+from sessions.models_archive import Archived
 from sessions.store import clean
 
 PAGE = 25
@@ -36,7 +37,7 @@ GOALS: dict[str, tuple[str, ...]] = {
 class Wanted:
     """The filters of the list; "" is no filter. `owner`: a name, "-" nobody's. `goals`: some open, some given up, or no plan.
 
-    `ghosts`: with or without. `subs`: sub-agents too. `cursor`: where the page goes on.
+    `ghosts`: with or without. `subs`: sub-agents too. `archived`: those that were put away, alone. `cursor`: where the page goes on.
     """
 
     text: str = ""
@@ -47,6 +48,7 @@ class Wanted:
     when: str = ""
     ghosts: str = ""
     subs: bool = False
+    archived: bool = False
     cursor: tuple[datetime | None, UUID] | None = None
 
     @classmethod
@@ -64,12 +66,14 @@ class Wanted:
             when=when if when in WHEN else "",
             ghosts=ghosts if ghosts in ("with", "without") else "",
             subs=query.get("subs", "") == "1",
+            archived=query.get("archived", "") == "1",
             cursor=_cursor(query.get("after", "")),
         )
 
     @property
     def narrowed(self) -> bool:
-        return bool(self.text or self.agent or self.project or self.owner or self.goals or self.when or self.ghosts)
+        filters = (self.text, self.agent, self.project, self.owner, self.goals, self.when, self.ghosts, self.archived)
+        return any(filters)
 
     @property
     def query(self) -> str:
@@ -83,6 +87,7 @@ class Wanted:
             "when": self.when,
             "ghosts": self.ghosts,
             "subs": "1" if self.subs else "",
+            "archived": "1" if self.archived else "",
         }
         return urlencode({name: value for name, value in given.items() if value})
 
@@ -116,8 +121,10 @@ class Listed:
 
 
 def sessions_of(workspace: Any, wanted: Wanted) -> QuerySet[Session]:
-    """Sessions that match, newest first. Rewritten ones are left out: their newest revision stands for them."""
+    """Sessions that match, newest first. Rewritten ones are left out (their newest revision stands for them), and those put away."""
     found = Session.objects.filter(workspace_id=workspace.pk, superseded_by=None)
+    away = Archived.objects.filter(session=OuterRef("pk"))
+    found = found.filter(Exists(away) if wanted.archived else ~Exists(away))
     if not wanted.subs:
         found = found.exclude(parent_kind="subagent", parent__isnull=False)
     if wanted.text:
@@ -242,3 +249,8 @@ def choices(workspace: Any) -> tuple[list[str], list[str]]:
         own.exclude(project=None).values_list("project").annotate(n=Count("pk")).order_by("-n", "project")[:CHOICES]
     )
     return agents, [name for name, _ in projects]
+
+
+def put_away(workspace: Any) -> int:
+    """How many sessions are put away."""
+    return Archived.objects.filter(session__workspace_id=workspace.pk, session__superseded_by=None).count()

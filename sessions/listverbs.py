@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from sessions.archiving import archive
 from sessions.http import Request, integer, operators_only
 from sessions.listing import Wanted
 from sessions.models_views import ListView
@@ -34,6 +35,29 @@ def owner(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"{refused} {_('Nothing was changed.')}")
     else:
         said = ngettext("%(n)s session changed hands.", "%(n)s sessions changed hands.", len(changed))
+        messages.success(request, said % {"n": len(changed)})
+    return _back(_query(request))
+
+
+@require_POST
+@operators_only
+def archived(request: HttpRequest) -> HttpResponse:
+    """Put the selected sessions away, or (with `out`) take them out again; then the list again, as it was narrowed."""
+    workspace = cast("Request", request).workspace
+    if workspace is None:
+        raise Http404
+    away = not request.POST.get("out")
+    try:
+        changed = archive(workspace, request.POST.getlist("session"), away=away, by=request.user)
+    except Refused as refused:
+        messages.error(request, f"{refused} {_('Nothing was changed.')}")
+    else:
+        if away:
+            said = ngettext("%(n)s session is put away.", "%(n)s sessions are put away.", len(changed))
+        else:
+            said = ngettext(
+                "%(n)s session is in the list again.", "%(n)s sessions are in the list again.", len(changed)
+            )
         messages.success(request, said % {"n": len(changed)})
     return _back(_query(request))
 

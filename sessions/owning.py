@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from django.apps import apps
 from django.db import transaction
@@ -12,9 +11,8 @@ from django.utils.translation import gettext as _
 
 from sessions.models import Event, Session
 from sessions.models_goals import Abandonment
+from sessions.several import selected
 from sessions.versions import Refused
-
-MOST = 500  # sessions given at once
 
 
 def people_of(workspace: Any) -> list[Any]:
@@ -27,23 +25,12 @@ def people_of(workspace: Any) -> list[Any]:
 def give(workspace: Any, sessions: Sequence[str], *, to: str, by: Any = None) -> list[Session]:
     """Make these sessions (ids) another member's, or nobody's (`to` ""); those that changed hands. Their goals given up go with them.
 
-    Refused for no session, for more than MOST, for one that is not here, and for a name that is no member's: nothing is changed then.
+    Refused as `several.selected` refuses, and for a name that is no member's: nothing is changed then.
     """
-    ids = _ids(sessions)
-    if not ids:
-        raise Refused("usage", _("Select at least one session."))
-    if len(ids) > MOST:
-        raise Refused("usage", _("At most %(n)s sessions are given at once.") % {"n": MOST})
     owner = next((one for one in people_of(workspace) if one.get_username() == to), None) if to else None
     if to and owner is None:
         raise Refused("usage", _("%(name)s is no member of this workspace.") % {"name": to})
-    found = list(
-        Session.objects.select_for_update(of=("self",), no_key=True)
-        .filter(workspace_id=workspace.pk, pk__in=ids)
-        .order_by("pk")
-    )
-    if len(found) < len(ids):
-        raise Refused("no_such_session", _("Some of these sessions are not in this workspace."))
+    found = selected(workspace, sessions)
     changed = [session for session in found if session.owner_id != (owner.pk if owner is not None else None)]
     names = [session.pk for session in changed]
     Session.objects.filter(pk__in=names).update(owner=owner)
@@ -59,10 +46,3 @@ def give(workspace: Any, sessions: Sequence[str], *, to: str, by: Any = None) ->
         for session in changed
     )
     return changed
-
-
-def _ids(sessions: Sequence[str]) -> set[UUID]:
-    try:
-        return {UUID(name) for name in sessions}
-    except ValueError as error:
-        raise Refused("no_such_session", _("Some of these sessions are not in this workspace.")) from error

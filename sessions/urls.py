@@ -23,6 +23,7 @@ app_name = "sessions"
 urlpatterns = [
     path("", views.session_list, name="list"),
     path("owner", listverbs.owner, name="owner"),
+    path("archived", listverbs.archived, name="archived"),
     path("views", listverbs.view, name="views"),
     path("events", liveviews.list_events, name="events"),
     path("take-in", wayin.take_in, name="take_in"),

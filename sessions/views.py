@@ -51,6 +51,8 @@ def session_list(request: HttpRequest) -> HttpResponse:
             )
         ),
         "people": people_of(asked.workspace) if may_operate(asked) else [],
+        "put_away": listing.put_away(asked.workspace),
+        "may_operate": may_operate(asked),
         "hidden_subs": 0 if wanted.subs else listing.sessions_of(asked.workspace, replace(wanted, subs=True)).count(),
     }
     partial = "more" if wanted.cursor is not None and request.headers.get("HX-Target") != "results" else "results"

@@ -77,7 +77,7 @@ NO_PAGES = {
     *("sessions:abandoned_review", "sessions:bookmark", "sessions:comment", "sessions:uncomment"),
     *("sessions:goals-mark", "sessions:goal-cause", "sessions:undo", "sessions:redo", "sessions:head"),
     *("sessions:name-version", "sessions:restore", "sessions:pin", "sessions:resume-install"),
-    *("compaction:draft", "compaction:cancel", "sessions:owner", "sessions:views"),
+    *("compaction:draft", "compaction:cancel", "sessions:owner", "sessions:archived", "sessions:views"),
 }
 
 

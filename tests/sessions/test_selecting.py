@@ -94,3 +94,31 @@ def test_filters_are_saved_under_a_name_for_oneself(workspace: Workspace, quill:
     assert list(ListView.objects.values_list("query", flat=True)) == ["owner=quill&goals=open"]
     quill.post(reverse("sessions:views"), {"drop": view.pk})
     assert not ListView.objects.exists()
+
+
+def test_what_is_put_away_leaves_the_list_alone_and_comes_back(
+    workspace: Workspace, quill: Client, three: list[Session]
+) -> None:
+    gall = member(workspace, "gall", Role.VIEWER)
+    first, second, third = three
+    address = reverse("sessions:archived")
+    chosen = {"session": [str(first.pk), str(second.pk)], "query": "agent=claude-code"}
+
+    answer = quill.post(address, chosen)
+    assert answer.headers["Location"] == "/?agent=claude-code"
+    assert listed(quill, "") == named(third)
+    assert listed(quill, "archived=1") == named(first, second)
+    assert "2 sessions put away" in quill.get("/").content.decode()
+    # Nothing else about it is otherwise.
+    assert quill.get(reverse("sessions:session", args=[first.pk])).status_code == 200
+
+    quill.post(address, chosen)
+    quill.post(address, {"session": [str(first.pk)], "out": "1"})
+    assert listed(quill, "") == named(first, third)
+    assert sorted(Event.objects.values_list("what", flat=True)) == ["archived", "archived", "taken_out"]
+
+    assert gall.post(address, chosen).status_code == 403
+    quill.post(address, {"session": [str(third.pk), "6d4d38c8-0b7d-4220-ad28-664d0c24d81a"]})
+    assert listed(quill, "") == named(first, third)
+    quill.post(address, {"session": [str(first.pk), str(third.pk)]})
+    assert "All sessions are put away" in quill.get("/").content.decode()
