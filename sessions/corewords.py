@@ -141,4 +141,12 @@ WORDS = (
     gettext_noop("checking the new context"),
     gettext_noop("writing the version and moving the head"),
     gettext_noop("Tokens: o200k"),
+    gettext_noop("where it was stated"),
+    gettext_noop("the last entry of the work on it"),
+    gettext_noop("the last entry"),
+    gettext_noop("the list without it"),
+    gettext_noop("what was asked next"),
+    gettext_noop("the compaction"),
+    gettext_noop("the words of the reason"),
+    gettext_noop("The session ended with it open, and no later session of the project takes it up."),
 )

@@ -37,6 +37,12 @@
     if (event.target.matches(".search-narrow") && event.target.isConnected) opened = event.target.open;
   }, true);
 
+  // What is saved is the search as it stands, and writing its name asks for nothing.
+  document.addEventListener("htmx:afterSettle", function () {
+    document.querySelectorAll("[data-search-query]").forEach((field) => { field.value = location.search.slice(1); });
+  });
+  document.querySelectorAll(".search-saved").forEach((menu) => menu.addEventListener("change", (event) => event.stopPropagation()));
+
   // A row of a hit is as wide as its link.
   document.addEventListener("click", function (event) {
     const row = event.target.closest(".search-hit");

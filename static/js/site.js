@@ -24,12 +24,21 @@
       return words.replace(/\{(\w+)\}/g, (whole, one) => (values && values[one] !== undefined ? values[one] : whole));
     },
     keys(more) { Object.assign(keys, more); },
-    ask(id) {
+    // Opens a dialog; `fill` writes into it what is asked about.
+    ask(id, fill) {
       const dialog = document.getElementById(id);
       if (!dialog || dialog.open) return;
       // What a dialog says comes into the page when it is first opened: a long page has enough to carry.
       dialog.querySelectorAll("template").forEach((held) => held.replaceWith(held.content));
+      if (fill) fill(dialog);
       dialog.showModal();
+    },
+    // Says something in an element's place for a moment.
+    flash(element, words) {
+      if (!element || element.dataset.flashed !== undefined) return;
+      element.dataset.flashed = element.textContent;
+      element.textContent = words;
+      setTimeout(() => { element.textContent = element.dataset.flashed; delete element.dataset.flashed; }, 1200);
     },
   };
 
@@ -74,11 +83,7 @@
       document.dispatchEvent(new CustomEvent("palimpsest:scheme"));
     } else if (target.dataset.copy !== undefined && navigator.clipboard) {
       const source = target.dataset.copy ? document.querySelector(target.dataset.copy).textContent : target.href || location.href;
-      navigator.clipboard.writeText(source).then(function () {
-        const words = target.textContent;
-        target.textContent = target.dataset.copied || palimpsest.say("copied");
-        setTimeout(() => { target.textContent = words; }, 1200);
-      });
+      navigator.clipboard.writeText(source).then(() => palimpsest.flash(target, target.dataset.copied || palimpsest.say("copied")));
       event.preventDefault();
     }
   });

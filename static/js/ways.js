@@ -174,6 +174,13 @@
     if (event.detail.successful && /\/(bookmark|comment|pin)(\/|$)/.test(path)) htmx.trigger(document.body, "marksChanged");
   });
 
+  // Narrowing: the form stays open, with the focus where it is, while what it narrows is changed below it ------------------------------
+
+  document.addEventListener("htmx:afterSettle", function () {
+    const count = document.querySelector("[data-narrowed]"), chips = document.querySelectorAll(".chips .chip").length;
+    if (count) count.textContent = chips || "";
+  });
+
   // Clicks and keys --------------------------------------------------------------------------------------------------------------------------
 
   document.addEventListener("click", function (event) {

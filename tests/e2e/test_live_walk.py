@@ -118,6 +118,10 @@ def test_a_session_grows_on_the_open_page_and_nothing_moves_under_the_reader(
         page.locator("#fresh a").click()
     address = page.locator("tr[data-row] .title a", has_text="Make the importer stream").get_attribute("href")
     page.goto(f"{served}{address}?at=e40")
+    page.locator("#e40[aria-current]").wait_for()
+    # To the end, which comes as one scrolls there.
+    page.mouse.move(600, 700)
+    page.mouse.wheel(0, 6_000)
     page.locator("#e59").wait_for(state="attached")
     page.wait_for_function("() => document.documentElement.dataset.following === ''")
     page.locator("#chart svg.tokens").wait_for(state="attached")

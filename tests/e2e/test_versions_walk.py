@@ -72,7 +72,7 @@ def test_roll_back_with_a_reason_then_undo(signed_in: Any, session: Any, aside: 
 
     page.goto(f"{page.url.removesuffix('/goals')}/runs")
     page.get_by_role("button", name=f"Undo to {head}").click()
-    page.get_by_text("Undone").wait_for()
+    page.get_by_text("Undone:").wait_for()
     assert aside(context_hash, session) == before
 
 
