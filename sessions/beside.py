@@ -1,21 +1,24 @@
-"""The folder a session is about, from a small file that its agent keeps near the source. Only of files on this machine."""
+"""What agents keep beside the sessions and not in them: the folder one is about, the names that people gave. Only of files on this machine."""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePath
-from typing import Protocol
+from typing import Any, Protocol
 
 from sessions.adapters import by_agent
-from sessions.adapters.base import Beside
+from sessions.adapters.base import Beside, Naming
 from sessions.models import Session
 from sessions.store import clean
 
-_MOST = 4096  # bytes of such a file: the longest path of a folder
+_MOST = 4096  # bytes of a file that names a folder: the longest path
+_NAMES = 64 << 20  # bytes of a file of names that are read
+_LONGEST = 300  # letters of a title
 
 
 class _Taken(Protocol):
     agent: str | None
     session: str | None
+    reason: str
 
 
 def name_place(taken: _Taken, path: Path) -> None:
@@ -28,6 +31,23 @@ def name_place(taken: _Taken, path: Path) -> None:
     if folder is not None:
         nameless = Session.objects.filter(pk=taken.session, cwd=None)
         nameless.update(cwd=folder, project=clean(PurePath(folder).name) or None)
+
+
+def name_sessions(workspace: Any, taken: _Taken, path: Path) -> None:
+    """Where the file is one of names, give them to the sessions that are here; a name given last holds."""
+    adapter = None if taken.agent is None else by_agent(taken.agent)
+    if not isinstance(adapter, Naming) or not adapter.names(PurePath(path)):
+        return
+    with path.open("rb") as file:
+        names = adapter.named(file.read(_NAMES))
+    here = Session.objects.filter(workspace=workspace, agent=taken.agent, superseded_by=None, native_id__in=list(names))
+    told = 0
+    for session in here.only("pk", "native_id", "title"):
+        title = clean(names[session.native_id or ""][:_LONGEST])
+        if title and title != session.title:
+            told += Session.objects.filter(pk=session.pk).update(title=title)
+    if told:
+        taken.reason = f"{taken.reason}: {told} of the sessions here got theirs"
 
 
 def _first_line(path: Path) -> str | None:

@@ -26,7 +26,7 @@ from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
 from sessions.announcing import announce
-from sessions.beside import name_place
+from sessions.beside import name_place, name_sessions
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
@@ -191,6 +191,7 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
             verb = partial(take, workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
             taken = _guarded(str(path), verb)
         name_place(taken, path)
+        name_sessions(workspace, taken, path)
         return taken
     except FileNotFoundError:
         return Taken(str(path), "failed", "there is no such file")

@@ -186,6 +186,19 @@ class Beside(Protocol):
         ...
 
 
+@runtime_checkable
+class Naming(Protocol):
+    """An adapter whose agent keeps the names that people gave to sessions in one file for all of them."""
+
+    def names(self, path: PurePath) -> bool:
+        """Whether that is such a file."""
+        ...
+
+    def named(self, data: bytes) -> Mapping[str, str]:
+        """The name of each session, by the agent's id of it; the last one given."""
+        ...
+
+
 class Unfollowed(Exception):
     """A follow that let go of what it had passed is asked about it: the history is to be followed once more, holding all."""
 

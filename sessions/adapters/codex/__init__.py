@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from sessions.adapters.base import Claim, Follow, Link, NativeVersion, PartsOf
-from sessions.adapters.codex import claims, history, wire
+from sessions.adapters.codex import claims, history, names, wire
 from sessions.adapters.codex.reader import Reader
 from sessions.adapters.following import Held
 from sessions.contexts import Item
@@ -23,10 +23,16 @@ class Codex:
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         root = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"
-        return (root / "sessions", root / "archived_sessions")
+        return (root / "sessions", root / "archived_sessions", root / names.FILE)
 
     def claim(self, path: PurePath, head: bytes) -> Claim | None:
         return claims.claim(path, head)
+
+    def names(self, path: PurePath) -> bool:
+        return path.name == names.FILE
+
+    def named(self, data: bytes) -> Mapping[str, str]:
+        return names.named(data)
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return Reader(path, state)

@@ -22,7 +22,7 @@ class GeminiCli:
 
     agent = "gemini-cli"
     label = "Gemini CLI"
-    version = 1
+    version = 2
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         """Where the agent keeps the sessions of each project."""

@@ -142,7 +142,7 @@ def _edits(live: Live, links: Sequence[Link], at_seq: int, parts_of: PartsOf) ->
             seqs = []  # the list has another order than the log: it is told again at its place
         body = unit.body
         if not seqs:
-            whole = _body_of(body, parts_of) if body is not None else _again(unit, parts_of)
+            whole = _instead(unit, parts_of) if body is not None else _again(unit, parts_of)
             if parts := _without_answered(tuple(_masked_parts(whole, unit.masks, parts_of))):
                 waiting.append((unit, parts))
             continue
@@ -150,7 +150,7 @@ def _edits(live: Live, links: Sequence[Link], at_seq: int, parts_of: PartsOf) ->
         waiting = []
         last = seqs[-1]
         if body is not None:
-            if parts := tuple(_masked_parts(_body_of(body, parts_of), unit.masks, parts_of)):
+            if parts := tuple(_masked_parts(_instead(unit, parts_of), unit.masks, parts_of)):
                 kept.add(seqs[0])
                 replaced.append(Replace(seqs[0], parts))
             continue
@@ -178,6 +178,12 @@ def _insert(after: int, unit: Unit, parts: tuple[Part, ...], stands_for: Ranges)
     label = {"snapshot": "compaction", "env": "surroundings"}.get(unit.form, "")
     plain = tuple(dataclasses.replace(part, role=None) if part.role is role else part for part in parts)
     return Insert(after, role, kind, plain, stands_for, label)
+
+
+def _instead(unit: Unit, parts_of: PartsOf) -> tuple[Part, ...]:
+    """What stands in the place of a message's entries, with what was said more of it since."""
+    bodies = (unit.body, *unit.further) if unit.body is not None else ()
+    return tuple(part for body in bodies for part in _body_of(body, parts_of))
 
 
 def _body_of(body: Body, parts_of: PartsOf) -> tuple[Part, ...]:

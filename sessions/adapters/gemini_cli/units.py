@@ -23,7 +23,8 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A message of the list. `seqs`: the entries that say it. `body`: what stands in their place, or all there is of it.
+    """A message of the list. `seqs`: the entries that say it. `body`: what stands in their place, or all there is of it; `further`: what
+    records said more of it since.
 
     `results`: of each result, its hash and the entry it stands in. `masks`: where a result's later, shorter form is.
     """
@@ -34,6 +35,7 @@ class Unit:
     atoms: tuple[str, ...] = ()
     results: dict[str, tuple[str, int]] = field(default_factory=dict)
     body: Body | None = None
+    further: tuple[Body, ...] = ()
     masks: dict[str, Body] = field(default_factory=dict)
     form: str = ""
 
@@ -60,9 +62,14 @@ class Live:
                 # Nothing of it was sent before others spoke: it is told at its place.
                 self._put(_other(old, Body(link.seq, 0, WHOLE, old.letter), said, answered), keyed=keyed)
                 return True
-            unit = replace(old, seqs=(*old.seqs, *seqs), atoms=(*old.atoms, *said), results={**old.results, **answered})
+            unit = replace(old, atoms=(*old.atoms, *said), results={**old.results, **answered})
+            if old.body is None:
+                self._put(replace(unit, seqs=(*old.seqs, *seqs)), keyed=keyed)
+                return back
+            if link.sent:  # its entries are stood in for already: so is what this one adds
+                unit = replace(unit, further=(*old.further, Body(link.seq, 0, WHOLE, old.letter)))
             self._put(unit, keyed=keyed)
-            return back
+            return True
         if keyed and old is not None and any(unit.id == name for unit in self.units):
             self._rewrite(link)
             return True
@@ -202,7 +209,7 @@ class Live:
 def _other(old: Unit, body: Body, said: tuple[str, ...], results: dict[str, tuple[str, int]]) -> Unit:
     """A message that says something else now: in the place of its entries, unless another role says it."""
     seqs = old.seqs if old.letter == body.letter else ()
-    return replace(old, letter=body.letter, seqs=seqs, body=body, atoms=said, results=results, masks={})
+    return replace(old, letter=body.letter, seqs=seqs, body=body, further=(), atoms=said, results=results, masks={})
 
 
 def _says(unit: Unit, message: Listed) -> bool:

@@ -106,5 +106,7 @@ def test_what_is_not_codex(head: bytes) -> None:
 
 def test_where_it_keeps_its_sessions() -> None:
     home = Path("/home/someone")
-    assert ADAPTER.roots(home, {}) == (home / ".codex/sessions", home / ".codex/archived_sessions")
+    assert ADAPTER.roots(home, {}) == tuple(
+        home / ".codex" / name for name in ("sessions", "archived_sessions", "session_index.jsonl")
+    )
     assert ADAPTER.roots(home, {"CODEX_HOME": "/data/codex"})[0] == Path("/data/codex/sessions")
