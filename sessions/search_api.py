@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from ninja.errors import HttpError
+from ninja.responses import Status
 
+from sessions import searchsaving
 from sessions.api import _session, _workspace
 from sessions.search.answers import search_of
 from sessions.search.asked import LONGEST
@@ -101,3 +103,38 @@ def search(
         return search_of(_workspace(request), q, sort=sort, after=after, count=n, session=alone, behind=behind)
     except BadCursor as error:
         raise HttpError(422, str(error)) from error
+
+
+class SavedOut(Schema):
+    """`query`: of the page's address; `q`: the words in it."""
+
+    id: int
+    name: str
+    query: str
+    q: str
+
+
+class SavedIn(Schema):
+    """`query` as the page's address has it: `q=mmap&role=outputs`."""
+
+    name: str
+    query: str
+
+
+@router.get("/search/saved", response=list[SavedOut], summary="Your saved searches, by name")
+def list_saved(request: HttpRequest) -> Any:
+    return [searchsaving.row(one) for one in searchsaving.saved(_workspace(request), by=request.user)]
+
+
+@router.post("/search/saved", response=SavedOut, summary="Save a search under a name, over what that stood for")
+def save_search(request: HttpRequest, wanted: SavedIn) -> Any:
+    return searchsaving.row(
+        searchsaving.save(_workspace(request), name=wanted.name, query=wanted.query, by=request.user)
+    )
+
+
+@router.delete("/search/saved/{number}", response={204: None}, summary="Forget a saved search")
+def forget_search(request: HttpRequest, number: int) -> Any:
+    if not searchsaving.forget(_workspace(request), number=number, by=request.user):
+        raise HttpError(404, "You saved no such search.")
+    return Status(204, None)

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
+from django.contrib import messages
 from django.db.models import Count, Sum
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _said
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
-from sessions.http import Request, number, page_or_partial
+from sessions import searchsaving
+from sessions.http import Request, integer, number, page_or_partial
 from sessions.listing import WHEN
 from sessions.models import Session
 from sessions.naming import find_session
@@ -23,6 +28,7 @@ from sessions.search.find import BadCursor, Found, find
 from sessions.search.hits import SORTS
 from sessions.search.shown import shown
 from sessions.search.waiting import waiting
+from sessions.versions import Refused
 
 SPEAKERS = {
     "person": _("your messages"),
@@ -111,6 +117,8 @@ def search(request: HttpRequest) -> HttpResponse:
         "going_on": bool(query.get("after") or query.get("behind")),
         "without": _without(asker, wanted, found),
         "corpus": _corpus(asker.workspace.pk),
+        "query": searchsaving.query_of(request.META.get("QUERY_STRING", "")),
+        "saved": searchsaving.saved(asker.workspace, by=request.user),
     }
     partial = "more" if context["going_on"] and request.headers.get("HX-Target") != "found" else "found"
     return page_or_partial(asker, "sessions/search.html", partial, context)
@@ -124,6 +132,25 @@ def still_waiting(request: HttpRequest) -> HttpResponse:
         raise Http404
     context = {"waits": waiting(asker.workspace.pk), "again": True}
     return page_or_partial(asker, "sessions/search_waiting.html", "waits", context)
+
+
+@require_POST
+def save(request: HttpRequest) -> HttpResponse:
+    """Save the search in force under a name; with `drop`, forget one. Then the search again."""
+    asker = cast("Request", request)
+    if asker.workspace is None:
+        raise Http404
+    query = searchsaving.query_of(request.POST.get("query", ""))
+    if request.POST.get("drop"):
+        searchsaving.forget(asker.workspace, number=integer(request.POST["drop"]) or 0, by=request.user)
+    else:
+        try:
+            made = searchsaving.save(asker.workspace, name=request.POST.get("name", ""), query=query, by=request.user)
+        except Refused as refused:
+            messages.error(request, str(refused))
+        else:
+            messages.success(request, _said("The search “%(name)s” is saved.") % {"name": made.name})
+    return redirect(reverse("sessions:search") + (f"?{query}" if query else ""))
 
 
 def _chosen(query: QueryDict) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ class Laid(NamedTuple):
 
 @dataclass(slots=True)
 class Volume:
-    """A volume with what was found in it. `laid`: its stretches of sessions that are looked through."""
+    """A volume with what was found in it. `laid`: its stretches of sessions that are looked through, by their places."""
 
     id: int
     size: int
@@ -51,8 +51,23 @@ class Volume:
             out[at : at + width] = _full(count) if held is None else held.to_bytes(width, "little")
         return int.from_bytes(out, "little")
 
+    def everything(self) -> int:
+        """All places of its stretches."""
+        out = bytearray(self.width)
+        for _about, _version, at, first, stop in self.laid:
+            out[at >> 3 : (at + stop - first + 7) >> 3] = _full(stop - first)
+        return int.from_bytes(out, "little")
+
     def cut(self, kept: bytes, one: Laid) -> int:
         return bits.cut(kept, one.at, one.stop - one.first)
+
+    def sums(self, places: int) -> list[int]:
+        """Of a set within `everything` the places in each stretch: what lies beside them in their bytes is empty."""
+        kept, read = places.to_bytes(self.width, "little"), int.from_bytes
+        return [
+            read(kept[at >> 3 : (at + stop - first + 7) >> 3], "little").bit_count()
+            for _about, _version, at, first, stop in self.laid
+        ]
 
 
 def classes_of(kept: bytes, size: int) -> tuple[int, ...]:
@@ -116,59 +131,82 @@ def count(
     out = Counted()
     by_where = dict.fromkeys(WHERE, 0)
     by_role = dict.fromkeys(CLASSES, 0)
-    roles, where = asked.of("role"), asked.of("in")
-    not_roles, not_where = asked.of("role", negated=True), asked.of("in", negated=True)
-    of_sessions = belongs(asked)
-    abouts: dict[int, About] = {}
-    totals: dict[int, int] = {}
-    everywhere: dict[int, int] = {}  # whatever the session is of: what the facets of sessions are counted by
-    classes: dict[int, list[int]] = {}
-    kept: dict[int, bool] = {}
+    fits = belongs(asked)
+    abouts = list({id(one.about): one.about for volume in volumes for one in volume.laid}.values())
+    index = {id(about): n for n, about in enumerate(abouts)}
+    kept = None if fits is None else [fits(about) for about in abouts]
+    sums = Sums(len(abouts))
     for volume in volumes:
-        places = _places_of(volume)
-        everything = volume.of(lambda _one: None)
-        found = volume.found & everything
-        if not found:
+        everything = volume.everything()
+        if not volume.found & everything:
             continue
-        said = _either(roles, not_roles, dict(zip(CLASSES, volume.classes, strict=True)), everything)
-        stands = _either(where, not_where, places, everything)
-        for one in volume.laid:
-            key = id(one.about)
-            if key not in kept:
-                abouts[key] = one.about
-                kept[key] = of_sessions is None or of_sessions(one.about)
-        ours = everything if of_sessions is None else volume.of(lambda one: None if kept[id(one.about)] else 0)
+        found = volume.found & everything
+        at = [index[id(one.about)] for one in volume.laid]
+        places = _places_of(volume, everything)
+        said = _either(
+            asked.of("role"),
+            asked.of("role", negated=True),
+            dict(zip(CLASSES, volume.classes, strict=True)),
+            everything,
+        )
+        stands = _either(asked.of("in"), asked.of("in", negated=True), places, everything)
+        ours = everything if kept is None else volume.of(lambda one: None if kept[index[id(one.about)]] else 0)
         for name in WHERE:
             by_where[name] += (found & ours & said & places[name]).bit_count()
         for name, held in zip(CLASSES, volume.classes, strict=True):
             by_role[name] += (found & ours & stands & held).bit_count()
-        anywhere = found & said & stands
-        left = anywhere & ours
+        left = found & said & stands & ours
         out.wanted[volume.id] = left
         out.total += left.bit_count()
         out.ghosts += (left & places["ghosts"]).bit_count()
         out.masked += (left & places["masked"]).bit_count()
         out.versions += (left & places["versions"]).bit_count()
-        if of_sessions is not None:
-            _add(everywhere, volume, anywhere)
-        _add(totals, volume, left)
-        if sort == "best":
-            _add_classes(classes, volume, left)
-    _facets(out, asked, by_where, by_role, abouts, totals if of_sessions is None else everywhere)
-    for key, n in totals.items():
-        about = abouts[key]
-        title = titled(about)
-        out.weighed.append(Weighed(_key(about, n, classes.get(key, ()), title, sort), about, n, title))
+        sums.add(volume, at, left, found & said & stands if kept is not None else None, classes=sort == "best")
+    out.facets["in"] = list(by_where.items())
+    out.facets["role"] = [(name, n) for name, n in by_role.items() if n or name in asked.of("role")]
+    for name in SESSION_FIELDS:
+        out.facets[name] = _facet(name, asked, abouts, sums.totals if kept is None else sums.anywhere)
+    for about, total, classes in zip(abouts, sums.totals, zip(*sums.classes, strict=True), strict=True):
+        if total:
+            title = titled(about)
+            out.weighed.append(Weighed(_key(about, total, classes, sort, titled=title), about, total, title))
     out.weighed.sort(key=lambda one: one.key)
     return out
 
 
-def _places_of(volume: Volume) -> dict[str, int]:
+class Sums:
+    """Places of every session, by its number: of what is wanted, in all and by who speaks; and whatever the session is of, which is what
+    the facets of sessions are counted by.
+    """
+
+    def __init__(self, sessions: int) -> None:
+        self.totals = [0] * sessions
+        self.anywhere = [0] * sessions
+        self.classes = [[0] * sessions for _ in CLASSES]
+
+    def add(self, volume: Volume, at: Sequence[int], wanted: int, anywhere: int | None, *, classes: bool) -> None:
+        """`at`: the number of the session of each stretch of the volume."""
+        _add(self.totals, at, volume.sums(wanted))
+        if anywhere is not None:
+            _add(self.anywhere, at, volume.sums(anywhere))
+        if classes:
+            for sums, held in zip(self.classes, volume.classes, strict=True):
+                if said := held & wanted:
+                    _add(sums, at, volume.sums(said))
+
+
+def _add(sums: list[int], at: Sequence[int], more: Sequence[int]) -> None:
+    for n, count in zip(at, more, strict=True):
+        if count:
+            sums[n] += count
+
+
+def _places_of(volume: Volume, everything: int) -> dict[str, int]:
     """Where in a volume what stands: sent, hidden, replaced, or put in by a version."""
     versions = volume.of(lambda one: 0 if one.version is None else None)
     ghosts = volume.of(lambda one: _spans(one, one.about.hidden))
     masked = volume.of(lambda one: _spans(one, one.about.masked)) & ~ghosts
-    context = volume.of(lambda one: None if one.version is None else 0) & ~ghosts & ~masked
+    context = everything & ~versions & ~ghosts & ~masked
     return {"context": context, "ghosts": ghosts, "masked": masked, "versions": versions}
 
 
@@ -188,58 +226,25 @@ def _either(wanted: Iterable[str], refused: Iterable[str], held: Mapping[str, in
     return out
 
 
-def _add(sums: dict[int, int], volume: Volume, places: int) -> None:
-    """Add the number of places of each session."""
-    if not places:
-        return
-    kept = places.to_bytes(volume.width, "little")
-    for about, _version, at, first, stop in volume.laid:
-        n = bits.cut(kept, at, stop - first).bit_count()
-        if n:
-            sums[id(about)] = sums.get(id(about), 0) + n
+def _facet(name: str, asked: Asked, abouts: Sequence[About], sums: Sequence[int]) -> list[tuple[str, int]]:
+    """Hits by agent, project or owner, the most first; "" where a session has none."""
+    values: dict[str, int] = {}
+    fits = belongs(asked, name)
+    for about, n in zip(abouts, sums, strict=True):
+        if n and (fits is None or fits(about)):
+            value = getattr(about, name) or ""
+            values[value] = values.get(value, 0) + n
+    return sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _add_classes(sums: dict[int, list[int]], volume: Volume, places: int) -> None:
-    for k, held in enumerate(volume.classes):
-        spoken = held & places
-        if not spoken:
-            continue
-        kept = spoken.to_bytes(volume.width, "little")
-        for about, _version, at, first, stop in volume.laid:
-            n = bits.cut(kept, at, stop - first).bit_count()
-            if n:
-                sums.setdefault(id(about), [0] * len(CLASSES))[k] += n
-
-
-def _facets(
-    out: Counted,
-    asked: Asked,
-    by_where: Mapping[str, int],
-    by_role: Mapping[str, int],
-    abouts: Mapping[int, About],
-    sums: Mapping[int, int],
-) -> None:
-    out.facets["in"] = list(by_where.items())
-    out.facets["role"] = [(name, n) for name, n in by_role.items() if n or name in asked.of("role")]
-    for name in SESSION_FIELDS:
-        values: dict[str, int] = {}
-        fits = belongs(asked, name)
-        for key, n in sums.items():
-            about = abouts[key]
-            if fits is None or fits(about):
-                value = getattr(about, name) or ""
-                values[value] = values.get(value, 0) + n
-        out.facets[name] = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def _key(about: About, total: int, classes: Sequence[int], titled: bool, sort: str) -> tuple[float, str]:  # noqa: FBT001
+def _key(about: About, total: int, classes: Sequence[int], sort: str, *, titled: bool) -> tuple[float, str]:
     if sort == "most":
         value = float(total)
     elif sort == "newest":
         value = about.last_at.timestamp() if about.last_at is not None else 0.0
     else:
-        value = score(classes or [0] * len(CLASSES), titled=titled)
-    return (-value, str(about.id))
+        value = score(classes, titled=titled)
+    return (-value, about.key)
 
 
 def hits_of(volumes: Iterable[Volume], wanted: Mapping[int, int], rows: Sequence[Weighed]) -> list[Hits]:

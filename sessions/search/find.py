@@ -84,13 +84,13 @@ def _fill(found: Found, scope: postings.Scope, sort: str, cursor: tuple[float, s
     checks = bool(asked.of("file")) or any(term.checked for clause in asked.clauses for term in clause.terms)
     if checks and (few := _few(volumes, asked)) is not None:
         found.read = len(few)
-        good: dict[tuple[UUID, int | None], list[int]] = {}
+        good: dict[tuple[str, int | None], list[int]] = {}
         for session, version, n in standing(few, asked):
             good.setdefault((session, version), []).append(n)
         for volume in volumes:
             volume.found = volume.of(
                 lambda one: bits.of(
-                    n - one.first for n in good.get((one.about.id, one.version), ()) if one.first <= n < one.stop
+                    n - one.first for n in good.get((one.about.key, one.version), ()) if one.first <= n < one.stop
                 )
             )
         checks = False
@@ -118,7 +118,7 @@ def _of_goals(volumes: Sequence[Volume], asked: Asked, scope: postings.Scope) ->
             for volume in volumes:
                 own = volume.of(
                     lambda one, spans=spans: (
-                        bits.within(spans.get(one.about.id, ()), one.first, one.stop) if one.version is None else 0
+                        bits.within(spans.get(one.about.key, ()), one.first, one.stop) if one.version is None else 0
                     )
                 )
                 volume.found &= ~own if negated else own
@@ -134,9 +134,11 @@ def _few(volumes: Sequence[Volume], asked: Asked) -> list[Place] | None:
             if fits is not None and not fits(one.about):
                 continue
             places = volume.cut(kept, one)
+            if not places:
+                continue
             if len(out) + places.bit_count() > READ:
                 return None
-            out.extend((one.about.id, one.version, one.first + place) for place in bits.places(places))
+            out.extend((one.about.key, one.version, one.first + place) for place in bits.places(places))
     return out
 
 
@@ -146,13 +148,14 @@ def _read_on(
     """Read session after session until the page is full or enough was read; the next page goes on behind."""
     done = 0
     while done < len(rows) and len(found.page) < size and found.read < READ:
-        batch = rows[done : done + size]
+        # No more sessions than there are entries left to be read of them.
+        batch = rows[done : done + max(1, min(size, (READ - found.read) // READ_EACH))]
         tried: list[tuple[Weighed, Hits, list[Place]]] = []
         for row, hits in zip(batch, hits_of(volumes, counted.wanted, batch), strict=True):
-            places: list[Place] = [(hits.about.id, version, n) for version, n in hits.inserted()]
-            places += [(hits.about.id, None, seq) for seq in islice(hits.seqs(), READ_EACH + 1)]
+            places: list[Place] = [(hits.about.key, version, n) for version, n in hits.inserted()]
+            places += [(hits.about.key, None, seq) for seq in islice(hits.seqs(), READ_EACH + 1)]
             tried.append((row, hits, places))
-        good: dict[UUID, set[tuple[int | None, int]]] = {}
+        good: dict[str, set[tuple[int | None, int]]] = {}
         for session, version, n in standing(
             [place for _, _, places in tried for place in places[:READ_EACH]], found.asked
         ):
@@ -160,7 +163,7 @@ def _read_on(
         for row, hits, places in tried:
             done += 1
             found.read += min(READ_EACH, len(places))
-            left = narrowed(hits, good.get(hits.about.id, ()))
+            left = narrowed(hits, good.get(hits.about.key, ()))
             if len(places) > READ_EACH:
                 left.read = READ_EACH
             if left.total:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -30,7 +29,7 @@ def volumes_of(places: Mapping[int, int], scope: Scope) -> list[Volume]:
             out[pk] = Volume(pk, size, classes_of(bytes(kept), size), places[pk])
         abouts = _sessions(list(out), scope)
         query = (
-            "SELECT t.volume_id, t.session_id, v.n, t.at, t.first, t.stop FROM agent_sessions_searchstretch t "
+            "SELECT t.volume_id, t.session_id::text, v.n, t.at, t.first, t.stop FROM agent_sessions_searchstretch t "
             "LEFT JOIN agent_sessions_version v ON v.id = t.version_id WHERE t.volume_id = ANY(%s)"
         )
         cursor.execute(query, [list(out)])
@@ -43,11 +42,11 @@ def volumes_of(places: Mapping[int, int], scope: Scope) -> list[Volume]:
     return list(out.values())
 
 
-def _sessions(volumes: list[int], scope: Scope) -> dict[UUID, About]:
+def _sessions(volumes: list[int], scope: Scope) -> dict[str, About]:
     """The sessions with a stretch in these volumes. Spans as text: thousands of them are read faster so."""
     people = get_user_model()._meta.db_table
     query = (
-        "SELECT s.id, s.agent, s.project, u.username, s.title, s.last_at, s.entries_count, "  # noqa: S608
+        "SELECT s.id::text, s.agent, s.project, u.username, s.title, s.last_at, s.entries_count, "  # noqa: S608
         "nullif(v.hidden, '{}')::text, nullif(v.masked, '{}')::text, s.agent_version, s.branch FROM agent_sessions_session s "
         f"LEFT JOIN {people} u ON u.id = s.owner_id "
         "LEFT JOIN agent_sessions_version v ON v.id = coalesce(s.head_id, s.native_head_id) "
@@ -65,14 +64,19 @@ def _sessions(volumes: list[int], scope: Scope) -> dict[UUID, About]:
 
 def _spans(kept: str | None) -> Spans:
     """A multirange as the database writes it."""
-    return () if kept is None else tuple((int(start), int(stop)) for start, stop in _SPAN.findall(kept))
+    if kept is None:
+        return ()
+    if kept.count(",") == 1:  # one span, as most have
+        start, _, stop = kept[2:-2].partition(",")
+        return ((int(start), int(stop)),)
+    return tuple((int(start), int(stop)) for start, stop in _SPAN.findall(kept))
 
 
-def goal_spans(scope: Scope, value: str) -> dict[UUID, Spans]:
+def goal_spans(scope: Scope, value: str) -> dict[str, Spans]:
     """The entries of goals with this path, or these words in them, by session."""
     like = value.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
     query = (
-        "SELECT g.session_id, range_agg(g.spans)::text FROM agent_sessions_goal g JOIN agent_sessions_session s ON s.id = g.session_id "
+        "SELECT g.session_id::text, range_agg(g.spans)::text FROM agent_sessions_goal g JOIN agent_sessions_session s ON s.id = g.session_id "
         "WHERE s.workspace_id = %s AND (g.path = %s OR g.text ILIKE %s) "
     )
     given: list[Any] = [scope.workspace_id, value, f"%{like}%"]

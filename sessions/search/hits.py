@@ -21,9 +21,9 @@ type Spans = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class About:
-    """What search says of a session beside its hits. `hidden`, `masked`: spans of the version in force, whose number is `version`."""
+    """What search says of a session beside its hits. `hidden`, `masked`: spans of the version in force."""
 
-    id: UUID
+    key: str  # its id: thousands of them are read and compared faster as text
     agent: str
     project: str | None
     owner: str | None
@@ -34,6 +34,10 @@ class About:
     masked: Spans = ()
     agent_version: str | None = None
     branch: str | None = None
+
+    @property
+    def id(self) -> UUID:
+        return UUID(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,13 @@ class Hits:
 
     def seqs(self) -> Iterator[int]:
         """The entries, in order."""
-        for stretch in self.stretches:
-            if stretch.version is None:
-                for place in bits.places(stretch.found):
-                    yield stretch.first + place
+        for stretch in self.entries():
+            for place in bits.places(stretch.found):
+                yield stretch.first + place
+
+    def entries(self) -> list[Stretch]:
+        """The stretches of entries, in order."""
+        return [one for one in self.stretches if one.version is None]
 
     def inserted(self) -> Iterator[tuple[int, int]]:
         """The insertions, by version and their order."""
@@ -105,8 +112,11 @@ def _class_at(stretch: Stretch, place: int) -> str:
 
 def score(classes: Sequence[int], *, titled: bool) -> float:
     """How well a session fits, by its hits in the order of CLASSES: the second hit of a kind counts for less than the first."""
-    worth = sum(each * log2(1 + n) for each, n in zip(WORTH, classes, strict=True) if n)
-    return round(worth + (_TITLE if titled else 0.0), 3)
+    worth = _TITLE if titled else 0.0
+    for each, n in zip(WORTH, classes, strict=True):
+        if n:
+            worth += each * log2(1 + n)
+    return round(worth, 3)
 
 
 def counted(about: About, stretches: Sequence[Stretch]) -> Hits:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.db import connection
 
@@ -13,19 +12,17 @@ from sessions.search.asked import Asked
 from sessions.search.matching import holds
 from sessions.search.texts import files_named, text_of
 
-type Place = tuple[
-    UUID, int | None, int
-]  # a session; the number of a version, or None; an entry, or an insertion's place among its version's
-type Inserted = tuple[
-    UUID, int, int, Any, str, int
-]  # a session, a version's number, its place there, parts, kind, position
+# A session; the number of a version, or None; an entry, or an insertion's place among its version's.
+type Place = tuple[str, int | None, int]
+# A session, a version's number, its place there, parts, kind, position.
+type Inserted = tuple[str, int, int, Any, str, int]
 
 _ENTRIES = (
-    "SELECT e.session_id, e.seq, e.tool, e.parts FROM agent_sessions_entry e JOIN unnest(%s::uuid[], %s::int[]) AS w (session_id, seq) "
+    "SELECT e.session_id::text, e.seq, e.tool, e.parts FROM agent_sessions_entry e JOIN unnest(%s::uuid[], %s::int[]) AS w (session_id, seq) "
     "ON e.session_id = w.session_id AND e.seq = w.seq"
 )
 _INSERTED = (
-    "SELECT w.session_id, w.n, w.place, i.parts, i.kind, i.position FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS w (session_id, n, place) "
+    "SELECT w.session_id::text, w.n, w.place, i.parts, i.kind, i.position FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS w (session_id, n, place) "
     "JOIN agent_sessions_version v ON v.session_id = w.session_id AND v.n = w.n "
     "JOIN LATERAL (SELECT * FROM agent_sessions_insertion x WHERE x.version_id = v.id AND x.replaces IS NULL "
     "ORDER BY x.position LIMIT 1 OFFSET w.place) i ON true"

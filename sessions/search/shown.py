@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +15,9 @@ from sessions.ghosts import Band, band_of, bands
 from sessions.models import Entry, Version
 from sessions.packing import unpack
 from sessions.ranges import Ranges
+from sessions.search import bits
 from sessions.search.asked import Asked
-from sessions.search.hits import Hits
+from sessions.search.hits import About, Hits, Stretch
 from sessions.search.reading import Inserted, Place, inserted
 from sessions.search.snippets import Snippet, snippet
 from sessions.search.texts import CLASSES, text_of
@@ -22,12 +25,8 @@ from sessions.search.texts import CLASSES, text_of
 IN_GHOSTS, IN_CONTEXT, IN_VERSIONS = 4, 4, 3  # what is shown of a session: ghosts, other entries, what versions put in
 MORE = 60  # entries of one page of a session alone
 STRIP = 362  # pixels
-_WORTH = {
-    name: n
-    for n, name in enumerate(
-        ("person", "summaries", "assistant", "reasoning", "calls", "outputs", "harness", "unsent", "errors")
-    )
-}
+# Who says most of what was found, the first first.
+_TELLING = ("person", "summaries", "assistant", "reasoning", "calls", "outputs", "harness", "unsent", "errors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +73,13 @@ class SessionShown:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Where in a session its hits stand, over STRIP pixels: rectangles of ghosts, and a line for each pixel with a hit."""
+    """Where in a session its hits stand, over STRIP pixels: rectangles of ghosts, and as paths a line for each pixel with a hit that is
+    sent, and for each with hits in ghosts alone.
+    """
 
     ghosts: tuple[tuple[float, float], ...]
-    hits: tuple[tuple[float, bool], ...]  # place, and whether in a ghost
+    sent: str
+    ghostly: str
 
 
 def shown(found: Sequence[Hits], asked: Asked, *, after: int | None = None, whole: bool = False) -> list[SessionShown]:
@@ -92,7 +94,7 @@ def shown(found: Sequence[Hits], asked: Asked, *, after: int | None = None, whol
     rows = _rows(chosen)
     texts = _inserted(found) if after is None else {}
     for one in out:
-        one.entries += [_shown_inserted(one.hits, row, asked) for row in texts.get(one.hits.about.id, ())]
+        one.entries += [_shown_inserted(one.hits, row, asked) for row in texts.get(one.hits.about.key, ())]
         about = one.hits.about
         masked = Ranges(about.masked)
         for row in rows.get(about.id, ()):
@@ -120,14 +122,9 @@ def _chosen(one: SessionShown, *, after: int | None, whole: bool) -> list[int]:
         behind = [seq for seq in hits.seqs() if after is None or seq > after]
         one.next = behind[MORE - 1] if len(behind) > MORE else None
         return behind[:MORE]
-    hidden = Ranges(hits.about.hidden)
-    ghosts: list[int] = []
-    others: list[int] = []
-    for seq in hits.seqs():
-        (ghosts if seq in hidden else others).append(seq)
-    one.ghosts_left = max(0, len(ghosts) - IN_GHOSTS)
-    one.context_left = max(0, len(others) - IN_CONTEXT)
-    return sorted([*_telling(hits, ghosts, IN_GHOSTS), *_telling(hits, others, IN_CONTEXT)])
+    one.ghosts_left = max(0, hits.ghosts - IN_GHOSTS)
+    one.context_left = max(0, hits.context + hits.masked - IN_CONTEXT)
+    return sorted([*_telling(hits, IN_GHOSTS, ghosts=True), *_telling(hits, IN_CONTEXT, ghosts=False)])
 
 
 def _bands(sessions: Sequence[UUID]) -> dict[UUID, Sequence[Band]]:
@@ -161,12 +158,12 @@ def _rows(chosen: Sequence[tuple[UUID, int]]) -> dict[UUID, list[Entry]]:
     return out
 
 
-def _inserted(found: Sequence[Hits]) -> dict[UUID, list[Inserted]]:
+def _inserted(found: Sequence[Hits]) -> dict[str, list[Inserted]]:
     """What versions put in, of each session the newest that were found."""
     chosen: list[Place] = []
     for hits in found:
-        chosen += [(hits.about.id, version, n) for version, n in sorted(hits.inserted(), reverse=True)[:IN_VERSIONS]]
-    out: dict[UUID, list[Inserted]] = {}
+        chosen += [(hits.about.key, version, n) for version, n in sorted(hits.inserted(), reverse=True)[:IN_VERSIONS]]
+    out: dict[str, list[Inserted]] = {}
     for row in sorted(inserted(chosen), key=lambda row: (-row[1], row[2])):
         out.setdefault(row[0], []).append(row)
     return out
@@ -181,31 +178,53 @@ def _shown_inserted(hits: Hits, row: Inserted, asked: Asked) -> Shown:
     )
 
 
-def _telling(hits: Hits, seqs: Sequence[int], count: int) -> list[int]:
-    """The entries that say most, by who speaks; of equal ones the first."""
-    if len(seqs) <= count:
-        return list(seqs)
-    return sorted(seqs, key=lambda seq: (_WORTH[hits.class_of(seq)], seq))[:count]
+def _telling(hits: Hits, count: int, *, ghosts: bool) -> list[int]:
+    """The entries that say most, by who speaks, in ghosts or outside; of equal ones the first. Nothing is gone through but sets."""
+    out: list[int] = []
+    left = [(one, _in_ghosts(hits.about, one) if ghosts else ~_in_ghosts(hits.about, one)) for one in hits.entries()]
+    taken = [0] * len(left)
+    for name in _TELLING:
+        for n, (stretch, where) in enumerate(left):
+            found = stretch.found & where & stretch.classes[CLASSES.index(name)] & ~taken[n]
+            taken[n] |= found
+            out.extend(stretch.first + place for place in islice(bits.places(found), count - len(out)))
+        if len(out) >= count:
+            break
+    return out
+
+
+def _in_ghosts(about: About, stretch: Stretch) -> int:
+    return bits.within(about.hidden, stretch.first, stretch.stop)
 
 
 def strip_of(hits: Hits) -> Strip:
     """The strip of a session's hits: as many lines as pixels at most, however many hits."""
-    scale = STRIP / max(1, hits.about.entries)
-    ghosts = _merged([(start * scale, min(stop, hits.about.entries) * scale) for start, stop in hits.about.hidden])
+    about = hits.about
+    scale = STRIP / max(1, about.entries)
+    ghosts = _merged([(start * scale, min(stop, about.entries) * scale) for start, stop in about.hidden])
     lines: dict[int, bool] = {}
-    spans = iter(hits.about.hidden)
-    span = next(spans, None)
-    for seq in hits.seqs():
-        while span is not None and span[1] <= seq:
-            span = next(spans, None)
-        ghost = span is not None and span[0] <= seq
-        x = int(seq * scale)
-        # A pixel with a hit in the context is drawn as one: the dashes say that nothing there is sent.
-        lines[x] = lines.get(x, True) and ghost
+    for stretch in hits.entries():
+        hidden = _in_ghosts(about, stretch)
+        for x, places in _by_pixel(stretch, scale):
+            # A pixel with a hit in the context is drawn as one: the dashes say that nothing there is sent.
+            lines[x] = lines.get(x, True) and not places & ~hidden
     return Strip(
         tuple((round(start, 1), round(max(1.0, stop - start), 1)) for start, stop in ghosts),
-        tuple((x + 0.5, ghost) for x, ghost in sorted(lines.items())),
+        "".join(f"M{x}.5 1v22" for x, ghost in sorted(lines.items()) if not ghost),
+        "".join(f"M{x}.5 1v22" for x, ghost in sorted(lines.items()) if ghost),
     )
+
+
+def _by_pixel(stretch: Stretch, scale: float) -> Iterator[tuple[int, int]]:
+    """The places found in a stretch by the pixel they lie on."""
+    if stretch.found.bit_count() <= STRIP:
+        for place in bits.places(stretch.found):
+            yield int((stretch.first + place) * scale), 1 << place
+        return
+    for x in range(int(stretch.first * scale), int((stretch.stop - 1) * scale) + 1):
+        start, stop = (max(0, min(stretch.stop, ceil(edge / scale)) - stretch.first) for edge in (x, x + 1))
+        if places := stretch.found & bits.span(start, stop):
+            yield x, places
 
 
 def _merged(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -222,7 +241,7 @@ def as_json(one: SessionShown) -> dict[str, Any]:
     """A session with its hits, as the API and the command say it."""
     about = one.hits.about
     return {
-        "session": str(about.id),
+        "session": about.key,
         "title": about.title,
         "agent": about.agent,
         "project": about.project,

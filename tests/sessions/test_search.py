@@ -459,6 +459,31 @@ def test_the_api_and_the_command_answer_alike(reader, workspace, ledger, capsys)
     assert reader.get("/api/search", {"q": "mmap", "after": "nonsense"}).status_code == 422
 
 
+def test_searches_are_saved_under_a_name_for_oneself(reader, workspace, ledger, django_user_model):
+    from webapp.models import Membership
+
+    query = "q=mmap+内存&role=outputs&role=calls&after=best_-1.0_x&behind=4"
+    page = reader.post("/search/saved", {"name": "Mounts", "query": query}, follow=True).content.decode()
+    assert "The search “Mounts” is saved." in page
+    (one,) = reader.get("/api/search/saved").json()
+    assert (one["name"], one["q"]) == ("Mounts", "mmap 内存")
+    # How far somebody has read is no part of a search.
+    assert one["query"] == "q=mmap+%E5%86%85%E5%AD%98&role=outputs&role=calls"
+    assert f'href="/search?{one["query"].replace("&", "&amp;")}"' in reader.get("/search").content.decode()
+    again = {"name": "Mounts", "query": "q=nfs"}
+    assert reader.post("/api/search/saved", again, content_type="application/json").json()["id"] == one["id"]
+    for wrong in ({"name": " ", "query": "q=x"}, {"name": "Empty", "query": "sort=newest"}):
+        assert reader.post("/api/search/saved", wrong, content_type="application/json").status_code == 409
+    other = django_user_model.objects.create_user("other")
+    Membership.objects.create(workspace=workspace, user=other, role="viewer")
+    reader.force_login(other)
+    assert reader.get("/api/search/saved").json() == []
+    assert reader.delete(f"/api/search/saved/{one['id']}").status_code == 404
+    reader.force_login(django_user_model.objects.get(username="quill"))
+    assert reader.delete(f"/api/search/saved/{one['id']}").status_code == 204
+    assert reader.get("/api/search/saved").json() == []
+
+
 def test_reindex_does_it_anew(workspace, ledger, capsys):
     from django.core.management import call_command
 

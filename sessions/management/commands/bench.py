@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from sessions.bench import appending, browsing, ingesting, paging, previewing, searching
+from sessions.bench import appending, browsing, exporting, ingesting, paging, previewing, searching
 from sessions.management.base import SessionsCommand
 
 
@@ -54,7 +54,9 @@ class Command(SessionsCommand):
         search.add_argument(
             "--keep", action="store_true", help="leave the invented sessions for the next measure of as many"
         )
-        for one in (ingest, append, pages, browser, compaction, search, *self.more(which)):
+        exports = which.add_parser("export", help="time and memory of a session as a file, by its length")
+        exports.add_argument("--entries", type=_count, nargs="+", default=[5_000, 50_000], metavar="N")
+        for one in (ingest, append, pages, browser, compaction, search, exports, *self.more(which)):
             one.add_argument(
                 "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS, help="print JSON"
             )
@@ -79,6 +81,8 @@ class Command(SessionsCommand):
                 found = paging.bench(**{name: options[name] for name in sizes})
             case "search":
                 found = searching.bench(entries=options["entries"], runs=options["runs"], keep=options["keep"])
+            case "export":
+                found = exporting.bench(entries=options["entries"])
             case "browser":
                 found = browsing.bench(entries=options["entries"], runs=options["runs"])
             case _:
@@ -113,6 +117,13 @@ class Command(SessionsCommand):
                     )
             case "search":
                 self._tell_search(value)
+            case "export":
+                for row in value["exports"]:
+                    what = f"{'context as ' if row['context'] else ''}{row['form']}, {'redacted' if row['redacted'] else 'with secrets'}"
+                    self.stdout.write(
+                        f"{row['entries']:>9,} entries  {what:<30} {row['seconds']:>6.1f} s ({row['cpu_seconds']:.1f} s CPU, the first block after "
+                        f"{row['first_seconds']:.2f} s), {row['bytes'] / 1e6:,.1f} MB, memory {row['memory'] / 1e6:+,.1f} MB"
+                    )
             case "browser":
                 for row in value["browser"]:
                     paint, transcript = (
