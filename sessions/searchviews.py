@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _said
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -149,7 +149,7 @@ def save(request: HttpRequest) -> HttpResponse:
         except Refused as refused:
             messages.error(request, str(refused))
         else:
-            messages.success(request, _said("The search “%(name)s” is saved.") % {"name": made.name})
+            messages.success(request, gettext("The search “%(name)s” is saved.") % {"name": made.name})
     return redirect(reverse("sessions:search") + (f"?{query}" if query else ""))
 
 
