@@ -37,6 +37,7 @@ LATER = 3_000  # entries behind a compaction that are looked through for a goal
 PROMPTS = 2_000
 SESSIONS = 20  # later sessions of a project whose goals are compared
 GIVEN_UP = (GoalStatus.ABANDONED, GoalStatus.DROPPED)
+WORDS = "the words of the reason"
 _NAME = 200  # characters of names in the index
 
 
@@ -65,6 +66,7 @@ def look(session: Session, *, now: datetime | None = None) -> int:
         if row is not None and row.stands == holds and _same(row, goal, one):
             continue
         rows.append(_row(session, goal, one, row, holds=holds))
+    _along(rows, cases)
     _write(rows)
     _forget(known.values())
     _release(session, whole=ended)
@@ -93,6 +95,28 @@ def settle(workspace: Any, *, now: datetime | None = None) -> int:
             look(Session.objects.select_for_update(no_key=True).get(pk=session.pk), now=now)
     merge(workspace)
     return len(sessions)
+
+
+def _along(rows: Sequence[Abandonment], cases: Mapping[str, Case]) -> None:
+    """Of goals that went with one list, those of which nothing is said share the reason of the one that was worked on most."""
+    together: dict[int, list[Abandonment]] = {}
+    for row in rows:
+        if row.how == How.VANISHED and (at := cases[row.path].closed_seq) is not None:
+            together.setdefault(at, []).append(row)
+    for many in together.values():
+        first = max((row for row in many if row.reason and row.entries), key=lambda row: row.entries, default=None)
+        if first is None:
+            continue
+        for row in many:
+            if not row.reason and not row.entries:
+                row.reason, row.reason_stated = first.reason, False
+                row.evidence = [*row.evidence, *(one for one in first.evidence if one["what"] == WORDS)]
+                row.why_found += (
+                    f" It was never worked on, and went with goal {first.path}, of which the reason is told."
+                )
+                row.cause_found = first.cause_found
+                if row.cause_set_at is None:
+                    row.cause = first.cause_found
 
 
 def _ended(session: Session, now: datetime) -> bool:
@@ -288,7 +312,7 @@ def _row(session: Session, goal: Goal, found: Found, known: Abandonment | None, 
         row.why_found += " A later session of the project has the same goal."
     proof = [{"seq": one.seq, "what": one.what} for one in found.evidence]
     if reason is not None and reason.seq is not None:
-        proof.append({"seq": reason.seq, "what": "the words of the reason"})
+        proof.append({"seq": reason.seq, "what": WORDS})
     row.evidence = proof
     row.reason, row.reason_stated = clean(reason.text if reason else "") or "", bool(reason and reason.stated)
     row.cause_found = cause.value
@@ -333,12 +357,15 @@ def _reason(session: Session, goal: Goal, *, failed: bool) -> Reason | None:
         .order_by("seq")
         .values_list("seq", "kind", "is_error", "text")
     )
+    # Of what came after it was given up, the agent's own words alone may tell why: what failed or was turned down then was something else.
+    given_up_at = goal.closed_seq if goal.status in GIVEN_UP and goal.marked is None else None
     said = [
-        Said(seq, _voice(kind, is_error=error), text, behind=begun < seq <= stop - BEHIND or seq > end)
+        Said(seq, voice, text, behind=begun < seq <= stop - BEHIND or seq > end)
         for seq, kind, error, text in rows
         if text
+        and ((voice := _voice(kind, is_error=error)) is Voice.AGENT or given_up_at is None or seq <= given_up_at)
     ]
-    return extracted(goal.text, said, failed_tests=failed)
+    return extracted(goal.text, said, failed_tests=failed, worked=bool(goal.spans))
 
 
 def _voice(kind: str, *, is_error: bool) -> Voice:

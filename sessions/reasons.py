@@ -112,10 +112,18 @@ _GIVES_UP = re.compile(
     r"|无法|不能|不行|失败|放弃|行不通|不支持|跳过|回退|撤回|改用|太(?:慢|复杂)|暂时不",
     re.IGNORECASE,
 )  # fmt: skip
+# These words tell as often what a program does as what was decided: they count where somebody says them of themselves, or bids them.
+_DESCRIBES = re.compile(r"skip(?:ping)?|revert(?:ing|ed)?|drop(?:ping)? \w+|instead|broken|blocked", re.IGNORECASE)
+_OF_ONESELF = re.compile(r"\b(?:I|I'?(?:ll|m|ve)|we|we'?(?:ll|ve)|let'?s|let me|my|our)\b|我|咱")
 _ERROR_LINE = re.compile(
     r"\b(?:\w*Error|\w*Exception|error|failed|failure|fatal|panic(?:ked)?|denied|not found|cannot|undefined|refused|timed out|E[A-Z]{4,})\b|失败|错误|找不到",
     re.IGNORECASE,
 )
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED = re.compile(r"`[^`\n]*`")
+_CODE = re.compile(r"[(){}\[\];=<>\\|&\"]|:=|->|%[vsdw]")
+_TAGS = re.compile(r"</?(?:tool_use_error|error|system-reminder)>")
+_SAID_WITH_IT = re.compile(r"the user said:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 _STATUS_WORDS = frozenset({"cancelled", "canceled", "deleted by the agent", "deleted", "dropped", "blocked", "paused"})
 
@@ -136,11 +144,12 @@ def stated(note: str | None) -> Reason | None:
     return Reason(text, mind or cause_of(text), stated=True)
 
 
-def extracted(goal: str, said: Sequence[Said], *, failed_tests: bool = False) -> Reason | None:
+def extracted(goal: str, said: Sequence[Said], *, failed_tests: bool = False, worked: bool = True) -> Reason | None:
     """The line that says most of why `goal` was given up, of what was said in its last entries and right behind them. None: nothing does.
 
     In this order: a person's last words since the work began, where they stop it or turn it down; the agent's own sentence, the last that both gives
-    something up and is about the goal, or the last that gives something up; the telling line of the last error.
+    something up and is about the goal, or the last that gives something up; the telling line of the last error. Of a goal that was never
+    `worked` on, only what is about it.
     """
     about = marks(goal)
     asked = [one for one in said if one.voice is Voice.PERSON and one.behind]
@@ -150,17 +159,13 @@ def extracted(goal: str, said: Sequence[Said], *, failed_tests: bool = False) ->
             return Reason(line, Cause.CHANGED_MIND, one.seq)
     for one in reversed(said):
         if _REFUSED.search(one.text[:400]):
-            return Reason(short(one.text), Cause.CHANGED_MIND, one.seq)
+            return Reason(_refusal(one.text), Cause.CHANGED_MIND, one.seq)
     sentences = [
-        (one.seq, line)
-        for one in said
-        if one.voice is Voice.AGENT
-        for line in _sentences(one.text)
-        if _GIVES_UP.search(line)
+        (one.seq, line) for one in said if one.voice is Voice.AGENT for line in _sentences(one.text) if _gives_up(line)
     ]
-    errors = [one for one in said if one.voice is Voice.ERROR]
+    errors = [one for one in said if one.voice is Voice.ERROR and (worked or _shares(about, telling(one.text)))]
     best = next((found for found in reversed(sentences) if _shares(about, found[1])), None)
-    if best is None and sentences and (not errors or sentences[-1][0] > errors[-1].seq):
+    if best is None and worked and sentences and (not errors or sentences[-1][0] > errors[-1].seq):
         best = sentences[-1]
     if best is not None:
         cause = cause_of(best[1])
@@ -173,9 +178,15 @@ def extracted(goal: str, said: Sequence[Said], *, failed_tests: bool = False) ->
     return None
 
 
+def _refusal(text: str) -> str:
+    """Of a call that was turned down what the person said with it; else the first sentence, the rest being the agent's own form."""
+    said = _SAID_WITH_IT.search(text)
+    return short(said[1]) if said else next(iter(_sentences(_tagless(text))), short(text))
+
+
 def telling(text: str) -> str:
     """The line of an error that says most: the last that names one; else its first."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _tagless(text).splitlines() if line.strip()]
     named = [line for line in lines if _ERROR_LINE.search(line)]
     return short(named[-1] if named else lines[0] if lines else "")
 
@@ -190,13 +201,28 @@ def short(text: str) -> str:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    for piece in _SENTENCE.split(text[:4000]):
-        if piece and piece.strip():
+    """What is said in prose: blocks of code, and lines that look like it, say nothing of why."""
+    for piece in _SENTENCE.split(_FENCED.sub("\n", text[:4000])):
+        if piece and piece.strip() and not _is_code(piece):
             yield short(piece)
+
+
+def _is_code(line: str) -> bool:
+    bare = _QUOTED.sub("", line).strip()
+    return len(_CODE.findall(bare)) > max(2, len(bare) // 18) or bare.endswith(("{", ";", "("))
+
+
+def _tagless(text: str) -> str:
+    return _TAGS.sub("", text)
 
 
 def _first(lines: Iterable[str], cue: re.Pattern[str]) -> str | None:
     return next((line for line in lines if cue.search(line)), None)
+
+
+def _gives_up(line: str) -> bool:
+    found = [one[0] for one in _GIVES_UP.finditer(line)]
+    return any(not _DESCRIBES.fullmatch(cue) for cue in found) or (bool(found) and _OF_ONESELF.search(line) is not None)
 
 
 def _shares(about: frozenset[str], line: str) -> bool:

@@ -64,8 +64,8 @@ LISTS: dict[str, str] = {
 OTHERS: dict[str, str] = {
     # Claude Code, tasks one by one. Here TodoWrite was refused twice, and TaskCreate went through
     "claude-code/cli-2.1.150/462bdfea-6b4c-4297-bf3a-66a939e65114.jsonl": "p",
-    # completing the second failed ("Task not found"), so did the call beside it
-    "claude-code/entire-00-c9e2351016-0.jsonl": "cip",
+    # sub-agents completed the second and third; then the session's own call for the second finds them cleared away
+    "claude-code/entire-00-c9e2351016-0.jsonl": "ccc",
     "claude-code/entire-26-dcd5518fea-0.jsonl": "ccccc",
     "retention/056d2eda-6037-4f4f-a98d-f2f78f650be4.jsonl": "cccc",
     "retention/062a8bdd-4322-4ffa-bc38-3e8b8bfb5a56.jsonl": "ccccc",

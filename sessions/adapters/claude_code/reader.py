@@ -19,6 +19,7 @@ from sessions.adapters.claude_code.attachments import read_attachment
 from sessions.adapters.claude_code.content import name_of, parts_of_message, words
 from sessions.adapters.claude_code.people import SUMMARY_OPENING, kind_of_text, origin_is_human
 from sessions.adapters.claude_code.tools import (
+    TASK_TOOLS,
     plan_change,
     plan_of_request,
     plan_payload,
@@ -355,7 +356,26 @@ class ClaudeReader:
         call = name_of(record.get("parentToolUseID")) or name_of(record.get("toolUseID"))
         if call:
             meta["for_call"] = call
-        return Entry(Kind.EVENT, None, (Part(PartKind.MARKER, name, meta=meta),))
+        goals = self._shared_tasks(data.get("message")) if name == "agent_progress" else None
+        return Entry(Kind.EVENT, None, (Part(PartKind.MARKER, name, meta=meta),), goals=goals)
+
+    def _shared_tasks(self, told: Any) -> GoalChange | None:
+        """What a sub-agent's call, told as progress, did to the session's tasks: it works on the same list (Claude Code 2.1.29).
+
+        A TodoWrite of its own is not told here on purpose: that list is the sub-agent's.
+        """
+        message = told.get("message") if isinstance(told, dict) else None
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        self._remember([block for block in blocks if block.get("name") in TASK_TOOLS])
+        goals: GoalChange | None = None
+        for part in parts_of_message(blocks, self._tool_of):
+            known = self._calls.get(part.call_id or "") if part.kind is PartKind.TOOL_RESULT else None
+            if known and known[0] in TASK_TOOLS:
+                del self._calls[part.call_id or ""]
+                if not part.is_error:
+                    goals = plan_change(known[0], known[1], None, part.text, self._tasks) or goals
+        return goals
 
     # -- records outside the tree -------------------------------------------------------------------------------------
 

@@ -23,7 +23,8 @@ _STATUS = {
     "deleted": GoalStatus.ABANDONED,
     "cancelled": GoalStatus.ABANDONED,
 }
-PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "ExitPlanMode"})
+TASK_TOOLS = frozenset({"TaskCreate", "TaskUpdate"})
+PLAN_TOOLS = TASK_TOOLS | {"TodoWrite", "ExitPlanMode"}
 _PLAN = 4_000  # characters of a plan that are kept
 _HANDED_OVER = re.compile(r"Implement the following plan:\s*\n")
 

@@ -214,6 +214,27 @@ def test_a_list_stands_under_the_plan_that_was_handed_over_with_the_request():
     assert goals[0].tally.entries == 2, "what was read before the list belongs to the plan"
 
 
+def test_a_sub_agent_that_is_told_as_progress_works_on_the_same_tasks():
+    def told(role: str, block: dict) -> dict:
+        message = {"type": role, "message": {"role": role, "content": [block]}}
+        return {"type": "agent_progress", "agentId": "a1", "message": message}
+
+    t = Transcript(version="2.1.29")
+    t.prompt("go")
+    t.answer(call("TaskCreate", "toolu_1", subject="build", description="x"))
+    t.result("toolu_1", "Task #1 created successfully: build", toolUseResult={"task": {"id": "1", "subject": "build"}})
+    t.add("progress", data=told("assistant", call("TaskUpdate", "toolu_2", taskId="1", status="completed")))
+    assert [goal.status for goal in t.read().goals] == [GoalStatus.PENDING], "asked for, not done"
+    t.add(
+        "progress",
+        data=told("user", {"type": "tool_result", "tool_use_id": "toolu_2", "content": "Updated task #1 status"}),
+    )
+    t.add("progress", data=told("assistant", call("TodoWrite", "toolu_3", todos=[])))
+    t.add("progress", data=told("user", {"type": "tool_result", "tool_use_id": "toolu_3", "content": "ok"}))
+    t.add("progress", data={"type": "agent_progress", "message": {"message": {"content": ["x", None]}}})
+    assert [goal.status for goal in t.read().goals] == [GoalStatus.COMPLETED]
+
+
 def test_tasks_get_their_id_from_the_result_and_are_patched():
     t = Transcript(version="2.1.29")
     t.prompt("first")
