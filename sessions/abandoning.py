@@ -41,11 +41,14 @@ WORDS = "the words of the reason"
 _NAME = 200  # characters of names in the index
 
 
-def look(session: Session, *, now: datetime | None = None) -> int:
-    """Bring the session's rows up to date with its goals; how many goals stand as given up. The caller holds a transaction."""
+def look(session: Session, *, now: datetime | None = None, versions: Sequence[Version] | None = None) -> int:
+    """Bring the session's rows up to date with its goals; how many goals stand as given up. The caller holds a transaction.
+
+    `versions`: all those of a session that is new, so that it has no such rows yet.
+    """
     ended = _ended(session, now or timezone.now())
-    known = {row.path: row for row in session.abandonments.all()}
-    changes = _changes(session)
+    known = {row.path: row for row in session.abandonments.all()} if versions is None else {}
+    changes = _changes(session, versions)
     goals = _candidates(session, changes)
     if not goals and not known:
         return 0
@@ -150,12 +153,16 @@ def _case(goal: Goal) -> Case:
     )
 
 
-def _changes(session: Session) -> list[Change]:
+def _changes(session: Session, versions: Sequence[Version] | None) -> list[Change]:
     """What the versions in force newly hid: those on the way to the native head and to the head."""
-    by_id = {
-        version.pk: version for version in session.versions.filter(kind__in=[*CUTS, *FOLDS, "recorded"]).order_by("n")
-    }
-    parents = dict(session.versions.values_list("pk", "parent_id")) if len(by_id) > 1 else {}
+    kinds = (*CUTS, *FOLDS, "recorded")
+    if versions is None:
+        some = session.versions.filter(kind__in=kinds).order_by("n")
+        by_id = {version.pk: version for version in some}
+        parents = dict(session.versions.values_list("pk", "parent_id")) if len(by_id) > 1 else {}
+    else:
+        by_id = {version.pk: version for version in versions if version.kind in kinds}
+        parents = {version.pk: version.parent_id for version in versions}
     line: set[int] = set()
     for head in (session.native_head_id, session.head_id):
         at = head

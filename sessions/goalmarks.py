@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from sessions.abandoning import look
 from sessions.announcing import announce
 from sessions.entries import GoalStatus
-from sessions.models import Event, Goal, Session
+from sessions.models import Event, Goal, Session, Version
 from sessions.models_goals import GoalMark
 from sessions.store import clean, place_in_tree
 from sessions.versions import Refused, locked
@@ -149,10 +149,14 @@ def timeline_of(session: Session) -> list[tuple[int, str | None]]:
     return out
 
 
-def refresh(session: Session) -> None:
-    """Bring what stands over a session's goals up to date, once it was read on. The caller holds its lock and a transaction."""
-    lay(session)
-    look(session)
+def refresh(session: Session, *, versions: Sequence[Version] | None = None) -> None:
+    """Bring what stands over a session's goals up to date, once it was read on. The caller holds its lock and a transaction.
+
+    `versions`: those of a session that is new, over whose goals nothing stands yet.
+    """
+    if versions is None:
+        lay(session)
+    look(session, versions=versions)
 
 
 def lay(session: Session) -> None:

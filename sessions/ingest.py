@@ -332,17 +332,15 @@ def _take_claimed(
     if claim.base is not None and base is None:
         session.problems = [f"continues {claim.base.native_id}, which is not here: its part of the history is missing"]
         session.facts = {"waits_for": claim.base.native_id}
-    _write_chain(session, source, base, claim)
+    chain = _write_chain(session, source, base, claim)
     if claim.whole:
         source.size, source.digest = keep(source, file, offset=0)
-        read = read_chain(session, adapter, modified=modified)
+        read = read_chain(session, adapter, modified=modified, chain=chain)
     else:
         with closing(Keeping(source, file, offset=0)) as keeping:
-            read = read_chain(session, adapter, modified=modified, keeping=keeping)
-        source.digest = keeping.digest
-        source.save(update_fields=["digest"])
+            read = read_chain(session, adapter, modified=modified, keeping=keeping, chain=chain)
     taken.size = source.size
-    derive(session, read.versions)
+    derive(session, read.versions, new=True)
     if known is not None:
         taken.outcome = "rewritten"
         taken.reason = "the file was rewritten; what was read before stays as an older revision"
@@ -482,14 +480,15 @@ def reread(session: Session, adapter: Adapter) -> Read:
     return replace(read, added=max(0, session.entries_count - before))
 
 
-def _write_chain(session: Session, source: Source, base: Source | None, claim: Claim) -> None:
+def _write_chain(session: Session, source: Source, base: Source | None, claim: Claim) -> list[SessionSource]:
+    """Write the sources that a session is read from, which has none yet; the links to them."""
     links: list[SessionSource] = []
     if base is not None and claim.base is not None:
         based = Session.objects.filter(source=base).first()
         if based is not None:
             links += [
                 SessionSource(session=session, source=link.source, until_offset=link.until_offset, copied=True)
-                for link in based.chain.order_by("position")
+                for link in based.chain.select_related("source").order_by("position")
             ]
         else:
             links.append(SessionSource(session=session, source=base, copied=True))
@@ -497,8 +496,8 @@ def _write_chain(session: Session, source: Source, base: Source | None, claim: C
     links.append(SessionSource(session=session, source=source))
     for n, link in enumerate(links):
         link.position = n
-    SessionSource.objects.filter(session=session).delete()
     SessionSource.objects.bulk_create(links)
+    return links
 
 
 def _reread_waiting(workspace: Any, adapter: Adapter, base: Source) -> None:
@@ -512,6 +511,7 @@ def _reread_waiting(workspace: Any, adapter: Adapter, base: Source) -> None:
         if claim is None or claim.base is None:
             continue
         session.problems, session.facts = [], {}
+        session.chain.all().delete()
         _write_chain(session, session.source, base, claim)
         derive(session, reread(session, adapter).versions)
 
@@ -540,8 +540,9 @@ def report(taken: Taken, session: Session, added: int) -> None:
     taken.tokens = dict(session.totals)
     taken.copied = copied_of(session)
     taken.goals = session.goals.filter(inferred=False).count()
-    taken.versions = session.versions.count()
-    taken.compactions = session.versions.filter(origin="native", kind__in=["compaction", "microcompaction"]).count()
+    made = list(session.versions.values_list("origin", "kind"))
+    taken.versions = len(made)
+    taken.compactions = sum(origin == "native" and kind in ("compaction", "microcompaction") for origin, kind in made)
     taken.problems = list(session.problems)
 
 

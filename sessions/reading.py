@@ -7,7 +7,7 @@ that were there keep their entries, the last few are read anew (an agent may sti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -15,19 +15,29 @@ from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db import connection
+from django.db.models import F
 
 from sessions.adapters.base import HEAD, Adapter, Amending, Documents, Line, NativeVersion, Reader
-from sessions.assembly import Assembly, Placed
+from sessions.assembly import Assembly, Placed, Step
 from sessions.batches import Batches
-from sessions.entries import TELLING, Entry, Facts, Kind, digest_of
+from sessions.entries import TELLING, Entry, Kind, digest_of
 from sessions.goalmarks import timeline_of
-from sessions.models import Session, Source
+from sessions.models import Session, SessionSource, Source
 from sessions.models import Step as StepRow
 from sessions.packing import unpacked
 from sessions.projection import facts_of
 from sessions.sourcebytes import HELD, LARGEST, LONGEST, Keeping, content, split, stored
-from sessions.store import clean, clean_json, copy_entries, discount_goals, figure, write_goals, write_steps
+from sessions.store import (
+    clean,
+    clean_json,
+    copy_entries,
+    discount_goals,
+    figure,
+    preview,
+    write_goals,
+    write_steps,
+)
 from sessions.telling import Telling
 
 _STEPS = 5000  # steps that are held at once
@@ -45,37 +55,43 @@ class Read:
 
 
 def read_chain(
-    session: Session, adapter: Adapter, *, modified: datetime | None = None, keeping: Keeping | None = None
+    session: Session,
+    adapter: Adapter,
+    *,
+    modified: datetime | None = None,
+    keeping: Keeping | None = None,
+    chain: Sequence[SessionSource] | None = None,
 ) -> Read:
     """Read what is new of a session's own source (and, the first time, the sources before it in its chain).
 
-    The caller holds the source's lock and a transaction. `keeping`: the bytes that come, which are stored on the way; without it they
-    are in the database already. A last line without its end is read as far as it goes and read again when the file has grown: until
-    then its entry is provisional, as are those of the last records of a document.
+    The caller holds the source's lock and a transaction, and saves the session. `keeping`: the bytes that come, which are stored on the
+    way; without it they are in the database already. `chain`: that of a session which is new, so that nothing of it need be asked for. A
+    last line without its end is read as far as it goes and read again when the file has grown: until then its entry is provisional, as
+    are those of the last records of a document.
     """
     source = session.source
     begun = source.state is None
     documents = None if keeping is not None else _documents(source, adapter)
     with Batches(session) as batch:
         going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
-        going.assembly.goals.timeline = timeline_of(session)
+        going.assembly.goals.timeline = timeline_of(session) if chain is None else []
         first_step = 1 if begun else going.assembly.oldest_open
         counted = {} if begun else _sums(session, since=first_step)
         dropped = 0 if begun else going.take_back(session)
         going.telling = Telling(session, adapter, batch.parts_of, begun=begun, tip=(source.state or {}).get("tip"))
         if begun:
-            going.bases(session, batch)
+            going.bases(session, batch, _chain_of(session) if chain is None else chain)
         if documents is not None:
             going.document(list(_records(documents, source)), session, batch)
         else:
             going.lines(source, batch, keeping)
         batch.rest()
     assembly = going.assembly
-    write_steps(session.pk, assembly.take_changed())
-    _write_goals(session, assembly, batch)
+    going.write_steps(session, assembly.take_changed())
+    going.write_goals(session, batch)
     _mark_counted_elsewhere(session, since=first_step)
     _count(session, counted, _sums(session, since=first_step))
-    _describe(session, going.reader.facts, assembly, going.malformed, batch, modified)
+    _describe(session, going, batch, modified)
     versions, tip = going.telling.told(facts_of(session), lasting=going.ended and documents is None)
     source.state = {**(source.state or {}), "tip": tip}
     source.save()
@@ -147,7 +163,12 @@ class _Going:
         self.number = number
         self.known = known  # digests of a document's records that are read for good
         self.ended = True  # the last record has its end
+        self.begins = state is None  # from the source's first record on
+        self.prompt = ""  # the first that came, as far as its row holds it
+        self.prompted = False
         self.telling: Telling
+        self._steps = assembly.step  # the last step that is written
+        self._goals = not self.begins  # some are written
 
     @classmethod
     def begun(cls, session: Session, adapter: Adapter) -> _Going:
@@ -164,9 +185,9 @@ class _Going:
             list(state.get("digests", ())[: state.get("settled", 0)]),
         )
 
-    def bases(self, session: Session, batch: Batches) -> None:
+    def bases(self, session: Session, batch: Batches, chain: Iterable[SessionSource]) -> None:
         """Read the sources before the session's own."""
-        for link in session.chain.select_related("source").order_by("position"):
+        for link in chain:
             if link.source_id == session.source_id:
                 continue
             for line in split(batch.resting(content(link.source, until=link.until_offset))):
@@ -193,7 +214,8 @@ class _Going:
             blocks = unpacked(keeping.blocks())
         else:
             # A line that had no end begins before what comes; no entry waits yet while its bytes are fetched.
-            blocks = chain(stored(source, start=source.consumed, until=source.size), keeping.blocks())
+            before = stored(source, start=source.consumed, until=source.size) if source.consumed < source.size else ()
+            blocks = chain(before, keeping.blocks())
         lasting: dict[str, Any] | None = None
         for line in split(blocks, offset=source.consumed, number=self.number):
             if not line.ended:
@@ -210,15 +232,24 @@ class _Going:
         if keeping is not None:
             batch.rest()
             keeping.store()
-            source.size = keeping.size
+            source.size, source.digest = keeping.size, keeping.digest or source.digest
         source.state = lasting or self.state()
 
     def _pass_on(self, batch: Batches) -> None:
         """Write the steps and goals so far, so that memory does not grow with the log."""
         batch.rest()
-        write_steps(batch.session.pk, self.assembly.take_closed())
-        _write_goals(batch.session, self.assembly, batch)
+        self.write_steps(batch.session, self.assembly.take_closed())
+        self.write_goals(batch.session, batch)
         self.assembly.goals.pass_on()
+
+    def write_steps(self, session: Session, steps: Sequence[Step]) -> None:
+        write_steps(session.pk, steps, newest=self._steps)
+        self._steps = max(self._steps, steps[-1].n if steps else 0)
+
+    def write_goals(self, session: Session, batch: Batches) -> None:
+        write_goals(session.pk, self.assembly.goals.take_changed(), batch.goals, first=not self._goals)
+        batch.goals = {}
+        self._goals = True
 
     def _take(self, line: Line, batch: Batches, source_id: int, *, copied: bool = False) -> None:
         """Read and place one line."""
@@ -233,6 +264,8 @@ class _Going:
             placed, lasting=line.ended
         )  # behind it: a history may ask for the parts of the entry it is given
         self.malformed += entry.kind is Kind.MALFORMED
+        if entry.opens_turn and not self.prompted:
+            self.prompt, self.prompted = preview(entry), True
 
     def document(self, lines: list[Line], session: Session, batch: Batches) -> None:
         """Read the records of a document that are not known yet, and put in place what moved or changed of the others."""
@@ -295,9 +328,8 @@ class _Going:
         return _state(self.assembly, self.reader, self.malformed, self.number)
 
 
-def _write_goals(session: Session, assembly: Assembly, batch: Batches) -> None:
-    write_goals(session.pk, assembly.goals.take_changed(), batch.goals)
-    batch.goals = {}
+def _chain_of(session: Session) -> Iterable[SessionSource]:
+    return session.chain.select_related("source").order_by("position")
 
 
 def _documents(source: Source, adapter: Adapter) -> Documents | None:
@@ -360,18 +392,23 @@ def _mark_counted_elsewhere(session: Session, *, since: int) -> None:
         mine.filter(response_id__in=twice).update(copied=True)
 
 
-def _sums(session: Session, *, since: int) -> dict[str, int | None]:
-    """What a session's own steps from `since` on add up to."""
-    return session.steps.filter(copied=False, n__gte=since).aggregate(
-        **{name: Sum(name) for name in _SUMMED}, steps=Count("n")
-    )
+def _sums(session: Session, *, since: int = 1, copied: bool = False) -> dict[str, int | None]:
+    """What a session's own steps from `since` on add up to; or those that count where they were requested."""
+    with connection.cursor() as cursor:
+        # By hand: to put it together from models takes longer than to sum the steps of a session.
+        cursor.execute(
+            "SELECT sum(fresh), sum(cache_read), sum(cache_write), sum(output), sum(reasoning), count(*) FROM agent_sessions_step "
+            "WHERE session_id = %s AND copied = %s AND n >= %s",
+            [session.pk, copied, since],
+        )
+        return dict(zip((*_SUMMED, "steps"), cursor.fetchone(), strict=True))
 
 
 def copied_of(session: Session) -> dict[str, int | None]:
     """What the steps add up to that a session has, and that count where they were requested; empty where all are its own."""
     if session.totals.get("steps") == session.steps_count:
         return {}
-    return session.steps.filter(copied=True).aggregate(**{name: Sum(name) for name in _SUMMED}, steps=Count("n"))
+    return _sums(session, copied=True)
 
 
 def _count(session: Session, before: dict[str, int | None], after: dict[str, int | None]) -> None:
@@ -389,16 +426,17 @@ def _count(session: Session, before: dict[str, int | None], after: dict[str, int
 
 def recount(session: Session) -> None:
     """Sum a session's own steps anew, where it changed which of them are its own."""
-    session.totals = _sums(session, since=1)
+    session.totals = _sums(session)
     session.save(update_fields=["totals"])
 
 
-def _describe(
-    session: Session, facts: Facts, assembly: Assembly, malformed: int, batch: Batches, modified: datetime | None
-) -> None:
-    """Bring the session's own row up to date."""
+def _describe(session: Session, going: _Going, batch: Batches, modified: datetime | None) -> None:
+    """Bring the session's own row up to date; the caller saves it."""
+    facts, assembly = going.reader.facts, going.assembly
     session.native_id = clean(facts.native_id) or session.native_id
-    session.title = clean(facts.title) or session.title or _first_prompt(session)
+    session.title = (
+        clean(facts.title) or session.title or _title(going.prompt if going.begins else _first_prompt(session))
+    )
     session.cwd = clean(facts.cwd)
     session.project = facts.cwd and (clean(PurePath(facts.cwd).name) or None)
     session.branch = clean(facts.branch)
@@ -412,7 +450,7 @@ def _describe(
     session.entries_count = assembly.next_seq
     session.turns = assembly.turn
     session.steps_count = assembly.step
-    session.malformed = malformed
+    session.malformed = going.malformed
     if batch.first_at is not None and (session.started_at is None or batch.first_at < session.started_at):
         session.started_at = batch.first_at
     if batch.beyond is not None:
@@ -421,9 +459,11 @@ def _describe(
     last = batch.last_at or modified
     if last is not None and (session.last_at is None or last > session.last_at):
         session.last_at = last
-    session.save()
 
 
 def _first_prompt(session: Session) -> str:
-    text = session.entries.filter(opens_turn=True).order_by("seq").values_list("text", flat=True).first() or ""
-    return " ".join(text.split())[:200]
+    return session.entries.filter(opens_turn=True).order_by("seq").values_list("text", flat=True).first() or ""
+
+
+def _title(prompt: str) -> str:
+    return clean(" ".join(prompt.split())[:200]) or ""

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 from django.db import connection
-from django.db.models import Max
 from psycopg.copy import QueuedLibpqWriter
 
 from sessions.adapters.base import Link, NativeVersion
@@ -203,11 +202,8 @@ def _link(row: Sequence[Any]) -> Link:
     )
 
 
-def write_steps(session_id: Any, steps: Sequence[Step]) -> None:
-    """Write steps, in order: new ones by COPY, the few that are known already in the place of what was known of them."""
-    if not steps:
-        return
-    newest = StepRow.objects.filter(session_id=session_id).aggregate(n=Max("n"))["n"] or 0
+def write_steps(session_id: Any, steps: Sequence[Step], *, newest: int) -> None:
+    """Write steps, in order: new ones by COPY, those up to `newest`, which are there, in the place of what was known of them."""
     fresh = [step for step in steps if step.n > newest]
     if fresh:
         session = str(session_id)
@@ -235,16 +231,21 @@ def _step_values(step: Step) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def write_goals(session_id: Any, goals: Sequence[Goal], counted: Mapping[str, tuple[int, int]]) -> None:
-    """Write the goals that changed, and add to each how many entries came to it, and their tokens.
+def write_goals(
+    session_id: Any, goals: Sequence[Goal], counted: Mapping[str, tuple[int, int]], *, first: bool = False
+) -> None:
+    """Write the goals that changed, and add to each how many entries came to it, and their tokens. `first`: there are none yet.
 
     Once the agent keeps a plan, the inferred goals give way to it, but for those that come into it. Of goals that were added here only the work on them is written.
     """
+    if first:
+        GoalRow.objects.bulk_create([_goal_row(session_id, goal, counted) for goal in goals], batch_size=1000)
+        return
     if any(not goal.inferred and not goal.added for goal in goals):
         kept = [goal.path for goal in goals]
         GoalRow.objects.filter(session_id=session_id, inferred=True).exclude(path__in=kept).delete()
     for added, fields in ((False, _GOAL_FIELDS), (True, _WORK_FIELDS)):
-        rows = [_goal_row(session_id, goal) for goal in goals if goal.added is added]
+        rows = [_goal_row(session_id, goal, {}) for goal in goals if goal.added is added]
         GoalRow.objects.bulk_create(
             rows, batch_size=1000, update_conflicts=True, update_fields=fields, unique_fields=["session", "path"]
         )
@@ -267,8 +268,11 @@ def place_in_tree(path: str) -> str:
     return ".".join(f"{n:05d}{rest}" for n, rest in path_key(path))
 
 
-def _goal_row(session_id: Any, goal: Goal) -> GoalRow:
+def _goal_row(session_id: Any, goal: Goal, counted: Mapping[str, tuple[int, int]]) -> GoalRow:
+    entries, tokens = counted.get(goal.path, (0, 0))
     return GoalRow(
+        entries_count=entries,
+        tokens=tokens,
         session_id=session_id,
         path=goal.path,
         position=place_in_tree(goal.path),
@@ -405,6 +409,8 @@ def native_key(version: NativeVersion) -> str:
 
 def visible_digests(session_id: Any, hidden: Ranges, until_seq: int | None = None) -> Iterator[tuple[int, bytes, int]]:
     """Of every sent entry that is not hidden, in order: seq, digest, o200k tokens."""
+    if until_seq is not None and until_seq < 0:
+        return
     query = "SELECT seq, digest, tokens FROM agent_sessions_entry WHERE session_id = %s AND sent AND NOT (%s::int4multirange @> seq)"
     values: list[Any] = [session_id, to_multirange(hidden)]
     if hidden:

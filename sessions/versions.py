@@ -61,14 +61,17 @@ def make(
     facts: dict[str, Any] | None = None,
     by: Any = None,
     run: int | None = None,
+    n: int | None = None,
 ) -> Version:
-    """Write a version. The caller holds the session's lock and moves the head itself."""
+    """Write a version. The caller holds the session's lock and moves the head itself. `n`: its number, where that is known."""
     hidden, masked = version_ranges(edits)
     digest, tokens = measure(session.pk, edits, at_seq)
-    newest = session.versions.aggregate(n=Max("n"))["n"]
+    if n is None:
+        newest = session.versions.aggregate(n=Max("n"))["n"]
+        n = 0 if newest is None else newest + 1
     version = Version.objects.create(
         session=session,
-        n=0 if newest is None else newest + 1,
+        n=n,
         # Not the object: a long line of versions that hold each other cannot be taken down again without recursion.
         parent_id=None if parent is None else parent.pk,
         origin=origin,
