@@ -5,6 +5,7 @@ While a COPY is open the connection does nothing else, so whoever needs it lets 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -20,8 +21,11 @@ from sessions.models import Entry, Session
 from sessions.packing import unpack
 from sessions.store import ENTRY_COLUMNS, Measured, copying, measure_entries, write_entries
 
-_ENTRIES = 1000  # entries that are counted together
-_BYTES = 4 << 20  # bytes of records after which fewer are
+_ENTRIES = 250  # entries that are counted together
+_BYTES = (
+    256 << 10
+)  # bytes of records after which fewer are: also of a short session most is counted while the rest is read
+_BEFORE = 4  # batches that may wait for the thread
 _AHEAD = timedelta(days=1)  # by which another machine's clock may be ahead
 _REST = 8 << 20  # bytes of records after which a COPY is ended, so that the source's own bytes get their turn
 
@@ -41,7 +45,7 @@ class Batches:
         self._waiting: list[Placed] = []
         self._bytes = 0
         self._source: int | None = None
-        self._under_way: tuple[int, Sequence[Placed], Future[Measured]] | None = None
+        self._under_way: deque[tuple[int, Sequence[Placed], Future[Measured]]] = deque()
         self._stack: ExitStack | None = None
         self._write: Callable[[Sequence[Any]], None] | None = None
         self._since = 0
@@ -81,7 +85,8 @@ class Batches:
 
     def rest(self) -> None:
         """Write all that came; the connection is free then."""
-        self._finish()
+        while self._under_way:
+            self._put_next()
         if self._waiting and self._source is not None:
             self._put(self._source, measure_entries(self._waiting))
             self._waiting, self._bytes = [], 0
@@ -92,7 +97,7 @@ class Batches:
 
     def parts_of(self, seq: int) -> tuple[Part, ...]:
         """The parts of an entry that came, wherever it is by now."""
-        for placed in (self._waiting, () if self._under_way is None else self._under_way[1]):
+        for placed in (self._waiting, *(placed for _, placed, _ in self._under_way)):
             if placed and placed[0].seq <= seq <= placed[-1].seq:
                 return placed[seq - placed[0].seq].entry.parts
         self.rest()
@@ -109,22 +114,21 @@ class Batches:
             yield block
 
     def _hand_over(self) -> None:
-        """Give what waits to the thread, and write what it was given before."""
+        """Give what waits to the thread, and write what it is done with."""
         if not self._waiting:
             return
-        before, placed = self._under_way, self._waiting
         assert self._source is not None
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1)
-        self._under_way = (self._source, placed, self._pool.submit(measure_entries, placed))
+        self._under_way.append((self._source, self._waiting, self._pool.submit(measure_entries, self._waiting)))
         self._waiting, self._bytes = [], 0
-        if before is not None:
-            self._put(before[0], before[2].result())
+        while self._under_way and (len(self._under_way) > _BEFORE or self._under_way[0][2].done()):
+            self._put_next()
 
-    def _finish(self) -> None:
-        before, self._under_way = self._under_way, None
-        if before is not None:
-            self._put(before[0], before[2].result())
+    def _put_next(self) -> None:
+        source_id, _, measured = self._under_way[0]
+        self._put(source_id, measured.result())
+        self._under_way.popleft()
 
     def _put(self, source_id: int, measured: Measured) -> None:
         if self._write is None:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from typing import Any, BinaryIO
 from zlib import crc32
 
@@ -23,6 +22,7 @@ SMALL = (
     CHUNK // 4
 )  # a last chunk below this is written anew with what is appended, so that a live file does not crumble
 HELD = 8  # chunks held at once while storing
+_FEW = 64 << 10  # bytes that are packed sooner than another thread is asked
 LONGEST = (
     32 << 20
 )  # bytes of a line beyond which it is kept in the source and not parsed: what parsing it takes is several times that
@@ -45,15 +45,15 @@ def digest_of_file(file: BinaryIO, size: int) -> bytes:
 class Keeping:
     """A file's bytes on their way into chunks, from `offset` on to where it ends: `blocks` gives them as they come, `store` writes.
 
-    Chunks are made by a thread beside and held until `store`, which is to be called every few blocks: reading and writing take turns
-    on the one connection. `file` stands at `offset`; what is before it is in the database already.
+    Chunks are hashed and packed by a thread beside and held until `store`, which is to be called every few blocks: reading and writing
+    take turns on the one connection. `file` stands at `offset`; what is before it is in the database already.
     """
 
     def __init__(self, source: Source, file: BinaryIO, *, offset: int) -> None:
         self.source = source
         self.file = file
         self.size = offset
-        self._pool: ThreadPoolExecutor | None = None  # made for the first whole chunk
+        self._pool: ThreadPoolExecutor | None = None  # made for what takes longer than to ask another thread
         self._hasher = hashlib.sha256() if offset == 0 else None
         self._pending = bytearray()
         self._at = offset
@@ -70,18 +70,24 @@ class Keeping:
     @property
     def digest(self) -> bytes | None:
         """SHA-256 of all of it, where it was read from its start; None where it was not."""
-        return None if self._hasher is None else self._hasher.digest()
+        if self._hasher is None:
+            return None
+        self.close()
+        return self._hasher.digest()
 
     def blocks(self) -> Iterator[bytes]:
         """The bytes from `offset` on."""
         while block := self.file.read(CHUNK):
             if self._hasher is not None:
-                self._hasher.update(block)
+                self._beside(self._hasher.update, block)
             self.size += len(block)
-            self._pending += block
-            while len(self._pending) >= CHUNK:
-                self._make(bytes(self._pending[:CHUNK]))
-                del self._pending[:CHUNK]
+            if len(block) == CHUNK and not self._pending:
+                self._make(block)
+            else:
+                self._pending += block
+                while len(self._pending) >= CHUNK:
+                    self._make(bytes(self._pending[:CHUNK]))
+                    del self._pending[:CHUNK]
             yield block
         if self._pending:
             self._make(bytes(self._pending))
@@ -102,15 +108,19 @@ class Keeping:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
+            self._pool = None
 
     def _make(self, data: bytes) -> None:
-        if len(data) == CHUNK:
-            self._pool = self._pool or ThreadPoolExecutor(1)
-            made = self._pool.submit(compress, data).result
-        else:
-            made = partial(compress, data)
-        self._ready.append((self._at, len(data), made))
+        self._ready.append((self._at, len(data), self._beside(compress, data)))
         self._at += len(data)
+
+    def _beside[T](self, work: Callable[[bytes], T], data: bytes) -> Callable[[], T]:
+        """Do it in the thread, in the order in which it came; a few bytes at once."""
+        if self._pool is None and len(data) < _FEW:
+            done = work(data)
+            return lambda: done
+        self._pool = self._pool or ThreadPoolExecutor(1)
+        return self._pool.submit(work, data).result
 
     def _take_last(self) -> None:
         """A small last chunk is written anew with what is appended, so that a live file does not crumble."""

@@ -16,6 +16,7 @@ from sessions.discover import files_under
 from sessions.ingest import take_file
 from sessions.meters.tokens import ENCODING, OLDER, count
 from sessions.models import Session
+from sessions.prices import long_prompts
 
 PER_FILE = 20_000  # records of one generated file
 
@@ -115,6 +116,7 @@ def _warm(place: Place) -> None:
     """Take a small file in, so that what is done once in a process (vocabularies, statements) is done before it is measured."""
     for encoding in (ENCODING, OLDER):
         count(["The vocabulary is loaded once in a process, and before it is measured."], encoding=encoding)
+    long_prompts()  # and the list of prices
     path = place.folder / f"{corpus.session_id(999)}.jsonl"
     path.write_bytes(b"".join(corpus.lines(300, seed=999)))
     _measured(place, path, floor=True)
