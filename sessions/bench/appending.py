@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from sessions.bench import corpus
+from sessions.bench import corpus, likeness
 from sessions.bench.places import PeakMemory, Place, a_place, analyse
 from sessions.ingest import take_file
 from sessions.models import Session
@@ -21,7 +21,7 @@ def bench(*, megabytes: Sequence[int], lines: int) -> dict[str, Any]:
 
 def _size(seed: int, megabytes: int, count: int) -> dict[str, Any]:
     with a_place() as place:
-        coming = corpus.lines(1 << 62, seed=seed)
+        coming = likeness.lines(1 << 62, seed=seed)
         path = _written(place, coming, megabytes * 1_000_000, seed)
         _take(place, path, "added")
         analyse()

@@ -56,7 +56,7 @@ _CONTEXT = 150_000  # tokens at which the invented agent compacts, where it does
 
 def lines(entries: int, *, seed: int = 1, compacting: bool = True) -> Iterator[bytes]:
     """The lines of a Claude Code session of `entries` records. `compacting`: with a compaction wherever its window is full."""
-    return _Writer(seed, compacting=compacting).lines(entries)
+    return Writer(seed, compacting=compacting).lines(entries)
 
 
 def session_id(seed: int) -> str:
@@ -72,7 +72,9 @@ def write(folder: Path, entries: int, *, seed: int = 1, compacting: bool = True)
     return path
 
 
-class _Writer:
+class Writer:
+    """Writes one session's records, each hanging on the one before."""
+
     def __init__(self, seed: int, *, compacting: bool) -> None:
         self.random = random.Random(seed)  # noqa: S311 -- texts, not secrets
         self.id = session_id(seed)
@@ -83,24 +85,29 @@ class _Writer:
         self.at = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 
     def lines(self, entries: int) -> Iterator[bytes]:
-        made = self._records()
+        made = self.records()
         for _ in range(entries):
             yield next(made)
 
-    def _records(self) -> Iterator[bytes]:
+    def records(self) -> Iterator[bytes]:
         while True:
-            yield self._user(self._text(30))
+            yield self.user(self._text(30))
             for n in range(_ROUNDS):
                 if n % 3 == 0:
-                    yield self._assistant({"type": "thinking", "thinking": self._text(60), "signature": "c2ln"})
+                    yield self.assistant({"type": "thinking", "thinking": self._text(60), "signature": "c2ln"})
                 call = f"toolu_{self.n:08d}"
                 tool = self.random.choice(_TOOLS)
-                yield self._assistant({"type": "tool_use", "id": call, "name": tool, "input": self._input(tool)})
+                yield self.assistant({"type": "tool_use", "id": call, "name": tool, "input": self._input(tool)})
                 output = self._text(self.random.choice((20, 120, 120, 600)))
-                yield self._user([{"type": "tool_result", "tool_use_id": call, "content": output}])
-            yield self._assistant({"type": "text", "text": self._text(80)})
-            if self.compacting and self.held // 4 > _CONTEXT:
-                yield from self._compaction()
+                yield self.user([{"type": "tool_result", "tool_use_id": call, "content": output}])
+            yield self.assistant({"type": "text", "text": self._text(80)})
+            if self.full:
+                yield from self.compaction(self._text(900))
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time for a compaction."""
+        return self.compacting and self.held // 4 > _CONTEXT
 
     def _input(self, tool: str) -> dict[str, Any]:
         path = f"/home/ada/ledger/src/{self.random.choice(_WORDS)}.py"
@@ -117,9 +124,9 @@ class _Writer:
     def _text(self, words: int) -> str:
         return " ".join(self.random.choices(_WORDS, k=words)) + ".\n"
 
-    def _compaction(self) -> Iterator[bytes]:
+    def compaction(self, summary: str) -> Iterator[bytes]:
         before, last, self.leaf = self.held // 4, self.leaf, None
-        yield self._line(
+        yield self.line(
             {
                 "type": "system",
                 "subtype": "compact_boundary",
@@ -129,15 +136,19 @@ class _Writer:
             }
         )
         self.held = 0
-        summary = {"role": "user", "content": self._text(900)}
-        yield self._line(
-            {"type": "user", "isCompactSummary": True, "isVisibleInTranscriptOnly": True, "message": summary}
+        yield self.line(
+            {
+                "type": "user",
+                "isCompactSummary": True,
+                "isVisibleInTranscriptOnly": True,
+                "message": {"role": "user", "content": summary},
+            }
         )
 
-    def _user(self, content: Any) -> bytes:
-        return self._line({"type": "user", "message": {"role": "user", "content": content}})
+    def user(self, content: Any, **more: Any) -> bytes:
+        return self.line({"type": "user", "message": {"role": "user", "content": content}, **more})
 
-    def _assistant(self, block: dict[str, Any]) -> bytes:
+    def assistant(self, block: dict[str, Any]) -> bytes:
         prompt = 14_000 + self.held // 4
         message = {
             "id": f"msg_{self.id[-6:]}_{self.n:08d}",
@@ -153,9 +164,9 @@ class _Writer:
                 "output_tokens": 120,
             },
         }
-        return self._line({"type": "assistant", "requestId": f"req_{self.n:08d}", "message": message})
+        return self.line({"type": "assistant", "requestId": f"req_{self.n:08d}", "message": message})
 
-    def _line(self, record: dict[str, Any]) -> bytes:
+    def line(self, record: dict[str, Any]) -> bytes:
         uuid = str(UUID(int=(int(self.id[-4:], 16) << 64) | (4 << 76) | self.n))
         self.at += timedelta(seconds=2)
         envelope = {
@@ -172,5 +183,7 @@ class _Writer:
         self.n += 1
         self.leaf = uuid
         line = json.dumps({**envelope, **record}).encode() + b"\n"
-        self.held += len(line) - 400  # the envelope is not sent
+        if record["type"] in ("user", "assistant"):
+            # neither the envelope is sent, nor what the agent keeps of a result for itself
+            self.held += len(json.dumps(record["message"]["content"]))
         return line

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sessions.bench import corpus
+from sessions.bench import corpus, likeness
 from sessions.bench.floor import WHAT, load_of, run
 from sessions.bench.places import PeakMemory, Place, a_place
 from sessions.discover import files_under
@@ -104,7 +104,7 @@ def _generated(place: Place, size: int, records: int = PER_FILE) -> Iterator[Pat
         seed += 1
         path = place.folder / f"{corpus.session_id(seed)}.jsonl"
         with path.open("wb") as file:
-            for line in corpus.lines(records, seed=seed):
+            for line in likeness.lines(records, seed=seed):
                 file.write(line)
                 size -= len(line)
                 if size <= 0:
@@ -118,7 +118,7 @@ def _warm(place: Place) -> None:
         count(["The vocabulary is loaded once in a process, and before it is measured."], encoding=encoding)
     long_prompts()  # and the list of prices
     path = place.folder / f"{corpus.session_id(999)}.jsonl"
-    path.write_bytes(b"".join(corpus.lines(300, seed=999)))
+    path.write_bytes(b"".join(likeness.lines(300, seed=999)))
     _measured(place, path, floor=True)
 
 
