@@ -156,9 +156,9 @@ def _case(goal: Goal) -> Case:
 def _changes(session: Session, versions: Sequence[Version] | None) -> list[Change]:
     """What the versions in force newly hid: those on the way to the native head and to the head."""
     kinds = (*CUTS, *FOLDS, "recorded")
+    parents: dict[int, int | None]
     if versions is None:
-        some = session.versions.filter(kind__in=kinds).order_by("n")
-        by_id = {version.pk: version for version in some}
+        by_id = {version.pk: version for version in session.versions.filter(kind__in=kinds).order_by("n")}
         parents = dict(session.versions.values_list("pk", "parent_id")) if len(by_id) > 1 else {}
     else:
         by_id = {version.pk: version for version in versions if version.kind in kinds}

@@ -63,7 +63,7 @@ def load_of(path: Path, session: Session) -> Load:
             row[_PARTS] = decompress(row[_PARTS])
         entries.append(row)
     steps = list(Step.objects.filter(session=session).order_by("n").values_list(*STEP_COLUMNS))
-    return Load(path, "digests" in session.source.state, entries, packed, texts, steps)
+    return Load(path, "digests" in (session.source.state or {}), entries, packed, texts, steps)
 
 
 def run(load: Load) -> tuple[float, float]:

@@ -127,7 +127,7 @@ def _measured(place: Place, path: Path, *, floor: bool) -> tuple[Any, Sums | Non
     started, cpu = time.perf_counter(), time.process_time()
     taken = take_file(place.workspace, path, patient=False)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    if taken.outcome != "added":
+    if taken.outcome != "added" or taken.session is None:
         return taken, None
     under = run(load_of(path, Session.objects.get(pk=taken.session))) if floor else (None, None)
     return taken, Sums(1, taken.size, taken.entries, seconds, cpu, *under)
