@@ -22,6 +22,8 @@ LEAD = 12  # entries shown in front of the one a deep link means
 WEIGHT = 300  # elements of one window: a page of markdown weighs as much as thirty calls
 BAND = 12  # elements of a closed ghost
 LEAST = 8  # rows of a window, however heavy
+LOOKED = 140  # records looked through for one window
+ENTRIES = 60  # of them that have rows: about what weighs as much, a call and its result in one row
 
 type Drawn = list[Line | Quiet]
 
@@ -44,21 +46,21 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
     after, before, until = (integer(query.get(name)) for name in ("after", "before", "until"))
     opened: dict[int, Ghost] = {}
     if before is not None:
-        stretch = stretch_before(hidden, total, before, queries.RECORDS)
-        stretch, rows = queries.cut_before(stretch, queries.rows_of(session, stretch.seqs))
+        stretch = stretch_before(hidden, total, before, LOOKED)
+        stretch, rows = queries.cut_before(stretch, queries.rows_of(session, stretch.seqs), ENTRIES)
     else:
         if selected is not None and after is None:
             after = _lead(seen, selected, query["at"])
             band = band_of(seen.bands, selected)
             if band is not None:
                 opened[band.number] = opened_ghost(seen, band, max(band.start, selected - LEAD) - 1, selected=selected)
-        stretch = stretch_after(hidden, total, after if after is not None else -1, queries.RECORDS)
+        stretch = stretch_after(hidden, total, after if after is not None else -1, LOOKED)
         if until is not None and stretch.high >= until:
             seqs = tuple(seq for seq in stretch.seqs if seq <= until)
             stretch = Stretch(seqs, stretch.low, until, stretch.earlier, until + 1 < total)
             rows = queries.rows_of(session, stretch.seqs)
         else:
-            stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs))
+            stretch, rows = queries.cut_after(stretch, queries.rows_of(session, stretch.seqs), ENTRIES)
         if selected is not None and query.get("after") is None:
             stretch, rows = queries.from_a_call(stretch, rows, selected)
     added, bodies = queries.inserted(seen.version, stretch, stretch.seqs)
