@@ -185,7 +185,9 @@ def _refusal(text: str) -> str:
 
 
 def telling(text: str) -> str:
-    """The line of an error that says most: the last that names one; else its first."""
+    """The line of an error that says most: the last that names one; else its first; of a call that was turned down why it was."""
+    if _REFUSED.search(text[:400]):
+        return _refusal(text)
     lines = [line.strip() for line in _tagless(text).splitlines() if line.strip()]
     named = [line for line in lines if _ERROR_LINE.search(line)]
     return short(named[-1] if named else lines[0] if lines else "")

@@ -84,7 +84,7 @@ def link(workspace: Workspace, *, name: str, by: User | None = None) -> Invited:
     if not _known_here_alone(member.user, workspace):
         raise Refused(
             "known_elsewhere",
-            _("%(name)s is a member of another workspace too: a link would open that as well.") % {"name": name},
+            _("%(name)s is known beyond this workspace: a link would open more than it.") % {"name": name},
         )
     _event(workspace, by, "member_link", name=member.user.username)
     return Invited(member, issue_link(member.user))
