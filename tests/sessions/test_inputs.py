@@ -33,6 +33,7 @@ from webapp.models import Membership, Role, User, Workspace
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HERE = "tests/sessions/test_inputs.py"
+THERE = "tests/sessions/test_inputs_agents.py"
 CLAUDE, CODEX = "tests/adapters/claude_code", "tests/adapters/codex"
 GEMINI, OPENCODE = "tests/adapters/gemini_cli", "tests/adapters/opencode"
 
@@ -50,7 +51,7 @@ FIELD = {
     11: f"{CODEX}/test_family.py::test_a_child_that_inherits",
     12: f"{HERE}::test_two_children_with_equal_counters_count_both",
     13: f"{HERE}::test_a_fork_that_repeats_its_parent_doubles_nothing",
-    14: "tests/sessions/test_ingest.py::test_copies_of_an_answer_are_counted_once_in_a_workspace",
+    14: f"{THERE}::test_copies_of_a_child_among_artefacts_are_not_counted_again",
     15: f"{HERE}::test_a_result_of_twelve_million_characters",
     16: f"{HERE}::test_the_time_is_the_sessions_own_whatever_was_done_to_the_file",
     17: f"{HERE}::test_thousands_of_progress_records_are_no_conversation",
@@ -70,13 +71,13 @@ FIELD = {
     31: f"{HERE}::test_where_parents_are_missing_every_record_is_there",
     32: f"{HERE}::test_of_two_writers_each_ones_answers_stay_readable",
     33: f"{HERE}::test_hundreds_of_calls_without_results_make_no_context_that_is_refused",
-    34: f"{GEMINI}/test_history.py::test_the_versions_of_a_log",
-    35: f"{GEMINI}/test_reading.py::test_what_messages_become",
-    36: "tests/sessions/test_expansion.py::test_a_result_cleared_long_after_keeps_the_session_and_its_versions",
+    34: f"{THERE}::test_a_log_with_patches_rewritten_turns_and_rewinds",
+    35: f"{THERE}::test_an_injected_tree_of_folders_is_no_title_and_names_the_project",
+    36: f"{THERE}::test_a_row_edited_within_the_same_millisecond_is_found",
     37: "tests/sessions/test_expansion.py::test_a_message_that_says_more_of_itself_later_changes_no_other",
     38: "tests/adapters/generic/test_atif.py::test_embedded_trajectories_stand_in_lanes",
     39: "tests/sessions/test_uploads.py::test_a_shorter_copy_is_refused_and_what_is_stored_stays",
-    40: "tests/sessions/test_documents.py::test_a_document_that_was_half_written_is_read_on_when_it_is_whole",
+    40: f"{THERE}::test_two_exports_of_which_one_is_less_complete",
     41: f"{OPENCODE}/test_history.py::test_a_version_says_what_held_when_it_was_made",
     42: f"{CLAUDE}/test_history.py::test_a_boundary_whose_summary_never_came_hides_nothing",
     43: "tests/compaction/test_hybrid.py::test_one_message_larger_than_the_window",
@@ -86,7 +87,7 @@ FIELD = {
     47: "tests/compaction/test_tasks.py::test_a_worker_that_loses_its_database_connection_leaves_a_run_that_ends",
     48: "tests/sessions/test_writing.py::test_installing_needs_the_setting_a_quiet_original_and_a_free_name",
     49: "tests/sessions/test_goals.py::test_an_open_item_that_vanishes_is_dropped",
-    50: "tests/sessions/test_abandoned.py::test_a_session_that_ends_leaves_its_open_goals_unless_a_later_one_takes_them_up",
+    50: f"{THERE}::test_what_was_done_before_a_compaction_calls_it_pending_stays_done",
 }
 
 CLAUDE_CODEX = {
@@ -125,7 +126,7 @@ OTHERS = {
     3: f"{GEMINI}/test_laws.py::test_the_context_is_what_a_plain_replay_sends",
     4: f"{GEMINI}/test_laws.py::test_no_result_stands_twice",
     5: f"{GEMINI}/test_recorded.py::test_sub_agents_find_their_parents_and_copies_do_not_double",
-    6: "tests/sessions/test_writing.py::test_where_one_of_several_files_cannot_be_written_none_stays",
+    6: f"{THERE}::test_a_written_session_of_gemini_has_no_namesake_by_its_end",
     7: "tests/sessions/test_writing.py::test_ids_that_collide_are_made_anew",
     8: f"{OPENCODE}/test_history.py::test_a_tail_stands_behind_the_summary_that_stands_for_what_went",
     9: f"{OPENCODE}/test_documents.py::test_order_is_of_time_then_id_and_of_part_ids",

@@ -98,7 +98,7 @@ def _named(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, .
     hidden, was = _hidden(edits), _hidden(before)
     inserted = [edit for edit in edits if isinstance(edit, Insert)]
     if hidden == was and inserted == [edit for edit in before if isinstance(edit, Insert)]:
-        if _masked(edits) > _masked(before):
+        if _masked(edits) > _masked(before) and not all(link.facts.get("more") for link in group):
             return "microcompaction", "Tool outputs masked"
         changed = [edit for edit in edits if isinstance(edit, Replace) and edit not in before]
         if changed and all(_is_environment(edit.parts) for edit in changed):

@@ -13,6 +13,7 @@ from sessions.adapters.expanding import Member
 from sessions.adapters.opencode import rows
 
 TABLES = frozenset({"session", "message", "part", "todo", "session_message"})
+_YOUNG = 1000  # ms since a change within which another may still bear the same time
 _LIVELY = 24 * 3600 * 1000  # ms before the newest change within which a session's parts are looked at one by one
 
 
@@ -26,13 +27,15 @@ def members(connection: sqlite3.Connection) -> Iterator[Member]:
     found = list(_dicts(connection.execute("SELECT * FROM session ORDER BY time_created, id")))
     said = _counts(connection, "message")
     newest = max((_last(row, said) for row in found), default=0)
+    (now,) = connection.execute("SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)").fetchone()
     for row in found:
         name = _text(row["id"])
         stamp = [_time(row), *said.get(row["id"], (0, 0))]
         if "session_message" in there:
             stamp += _counted(connection, "session_message", name)
         if _last(row, said) >= newest - _LIVELY:
-            stamp += _counted(connection, "part", name)
+            parts = _counted(connection, "part", name)
+            stamp += [*parts, now] if max(parts[1], _last(row, said)) > now - _YOUNG else parts
         yield Member(name, name, ".".join(map(str, stamp)), partial(_document, connection, row, there))
 
 

@@ -171,6 +171,10 @@ TABLE: dict[str, tuple[list[Any], list[str]]] = {
         ["cut"],
     ),
     "a message that says something else": ([*FIRST, model("g2", "Four files."), user("u2", "sure?")], ["replacement"]),
+    "a message that says something else, and later more of it": (
+        [user("u1", "look"), model("g1", "Hm."), model("g1", "Looking."), user("u2", "quick"), step("g1", "Looking.", LS)[1], user("u3", "so?")],
+        ["replacement", "replacement"],
+    ),
     "a prompt that says something else": ([user("u1", "first"), *step("g1", "Yes."), user("u1", "other")], ["replacement"]),
     "an empty list": ([*FIRST, relisted(), user("u2", "anew")], ["cut"]),
     "another order": (
