@@ -24,7 +24,8 @@ from sessions.queries import Reading
 from sessions.ranges import Ranges
 from sessions.transcript import Ghost, added_block
 
-AROUND = 18  # rows of a ghost that a link into it opens: with the window behind it, what a page can bear
+AROUND = 14  # entries of a ghost that a link into it opens: with the window behind it, what a page can bear
+AHEAD = 7  # of them in front of the one that is meant
 
 
 def opened_ghost(seen: Reading, band: Band, after: int, *, selected: int | None = None) -> Ghost:

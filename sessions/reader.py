@@ -14,12 +14,12 @@ from sessions.lanes import named
 from sessions.lines import Quiet, lines_of
 from sessions.marks import marked
 from sessions.models import Entry, Insertion, Session
-from sessions.openings import opened_ghost
+from sessions.openings import AHEAD, opened_ghost
 from sessions.queries import Reading
 from sessions.transcript import Ghost, blocks_of
 
 LEAD = 12  # entries shown in front of the one a deep link means
-WEIGHT = 300  # elements of one window: a page of markdown weighs as much as thirty calls
+WEIGHT = 280  # elements of one window: a page of markdown weighs as much as thirty calls
 BAND = 12  # elements of a closed ghost
 LEAST = 8  # rows of a window, however heavy
 LOOKED = 140  # records looked through for one window
@@ -53,7 +53,7 @@ def transcript_window(seen: Reading, query: Mapping[str, str]) -> dict[str, Any]
             after = _lead(seen, selected, query["at"])
             band = band_of(seen.bands, selected)
             if band is not None:
-                opened[band.number] = opened_ghost(seen, band, max(band.start, selected - LEAD) - 1, selected=selected)
+                opened[band.number] = opened_ghost(seen, band, max(band.start, selected - AHEAD) - 1, selected=selected)
         stretch = stretch_after(hidden, total, after if after is not None else -1, LOOKED)
         if until is not None and stretch.high >= until:
             seqs = tuple(seq for seq in stretch.seqs if seq <= until)

@@ -9,6 +9,7 @@
 - `server.lock`: held while the server is started or stopped; `server.users`: held by everybody who uses it
 - `vocabularies/`: tiktoken's files
 - `logs/`: one file for each child of `up`
+- `pages/`: first pages of PDFs as pictures, by the hash of the PDF; they may be thrown away
 """
 
 import fcntl
