@@ -29,15 +29,17 @@ def versions(links: Sequence[Link], parts_of: PartsOf, facts: Facts) -> list[Nat
     live = Live()
     out: list[NativeVersion] = []
     shown: tuple[Edit, ...] = ()
+    masked: set[tuple[str, str]] = set()
     group: list[Link] = []
 
     def close() -> None:
-        nonlocal shown
+        nonlocal shown, masked
         if group:
             edits = _edits(live, links, group[-1].seq, parts_of)
+            masks = {(unit.id, call) for unit in live.units for call in unit.masks}
             if edits != shown or any("snapshot" in link.facts for link in group):
-                out.append(_version(group, edits, shown))
-                shown = edits
+                out.append(_version(group, edits, shown, len(masks - masked)))
+                shown, masked = edits, masks
             group.clear()
 
     for link in links:
@@ -77,8 +79,9 @@ def steady(tip: Mapping[str, Any], link: Link, *, repeated: bool) -> dict[str, A
     return {"last": link.native_id} if link.sent or not facts.get("r") else None
 
 
-def _version(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, ...]) -> NativeVersion:
-    kind, label = _named(group, edits, before)
+def _version(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, ...], masks: int) -> NativeVersion:
+    """`masks`: how many results say less than in the version before."""
+    kind, label = _named(group, edits, before, masks)
     told: dict[str, Any] = {}
     snapshot = next((link.facts["snapshot"] for link in group if "snapshot" in link.facts), None)
     if kind == "compaction":
@@ -86,11 +89,11 @@ def _version(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit,
     if kind == "rewind":
         told["to"] = next(link.facts["to"] for link in group if link.facts.get("op") == "rewind")
     if kind == "microcompaction":
-        told["masked"] = len(_masked(edits) - _masked(before))
+        told["masked"] = masks
     return NativeVersion(kind, group[-1].seq, edits, label, told)
 
 
-def _named(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, ...]) -> tuple[str, str]:
+def _named(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, ...], masks: int) -> tuple[str, str]:
     if any("snapshot" in link.facts for link in group):
         return "compaction", "Compacted"
     if any(link.facts.get("op") == "rewind" for link in group):
@@ -98,7 +101,7 @@ def _named(group: Sequence[Link], edits: tuple[Edit, ...], before: tuple[Edit, .
     hidden, was = _hidden(edits), _hidden(before)
     inserted = [edit for edit in edits if isinstance(edit, Insert)]
     if hidden == was and inserted == [edit for edit in before if isinstance(edit, Insert)]:
-        if _masked(edits) > _masked(before) and not all(link.facts.get("more") for link in group):
+        if masks:
             return "microcompaction", "Tool outputs masked"
         changed = [edit for edit in edits if isinstance(edit, Replace) and edit not in before]
         if changed and all(_is_environment(edit.parts) for edit in changed):
@@ -121,14 +124,6 @@ def _hidden(edits: Iterable[Edit]) -> Ranges:
     return next((edit.ranges for edit in edits if isinstance(edit, Hide)), Ranges())
 
 
-def _masked(edits: Iterable[Edit]) -> set[int]:
-    return {
-        edit.seq
-        for edit in edits
-        if isinstance(edit, Replace) and any(part.kind is PartKind.TOOL_RESULT for part in edit.parts)
-    }
-
-
 def _edits(live: Live, links: Sequence[Link], at_seq: int, parts_of: PartsOf) -> tuple[Edit, ...]:
     """What makes the live list out of the log up to `at_seq`."""
     kept: set[int] = set()
@@ -136,7 +131,14 @@ def _edits(live: Live, links: Sequence[Link], at_seq: int, parts_of: PartsOf) ->
     waiting: list[tuple[Unit, tuple[Part, ...]]] = []
     inserts: list[tuple[int, Unit, tuple[Part, ...]]] = []
     last = -1
+    answered: set[str] = set()
     for unit in live.units:
+        if unit.echo is not None and not answered.issuperset(unit.echoed):
+            # What it repeats is said nowhere else any more.
+            if parts := _without_answered(_body_of(unit.echo, parts_of)):
+                waiting.append((unit, parts))
+            continue
+        answered.update(unit.results)
         seqs = [seq for seq in unit.seqs if seq > last]
         if unit.seqs and len(seqs) < len(unit.seqs):
             seqs = []  # the list has another order than the log: it is told again at its place

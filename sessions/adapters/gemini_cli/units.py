@@ -26,7 +26,8 @@ class Unit:
     """A message of the list. `seqs`: the entries that say it. `body`: what stands in their place, or all there is of it; `further`: what
     records said more of it since.
 
-    `results`: of each result, its hash and the entry it stands in. `masks`: where a result's later, shorter form is.
+    `results`: of each result, its hash and the entry it stands in. `masks`: where a result's later, shorter form is. `echo`: of a message
+    that only repeats results, `echoed`, that stand with their calls, where it has them itself.
     """
 
     id: str
@@ -38,6 +39,8 @@ class Unit:
     further: tuple[Body, ...] = ()
     masks: dict[str, Body] = field(default_factory=dict)
     form: str = ""
+    echo: Body | None = None
+    echoed: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -77,7 +80,10 @@ class Live:
             # Results that were said before, beside calls that are no longer live.
             self._put(Unit(name, facts["m"], (), said, {}, Body(link.seq, 0, WHOLE, facts["m"])), keyed=keyed)
             return True
-        self._put(Unit(name, facts["m"], seqs, said, answered, form=facts.get("form", "")), keyed=keyed)
+        unit = Unit(name, facts["m"], seqs, said, answered, form=facts.get("form", ""))
+        if not link.sent and facts.get("r"):
+            unit = replace(unit, echo=Body(link.seq, 0, WHOLE, facts["m"]), echoed=tuple(facts["r"]))
+        self._put(unit, keyed=keyed)
         return False
 
     def operate(self, link: Link) -> None:
@@ -150,7 +156,7 @@ class Live:
                 out.append(Unit(message.id, "u", (link.seq,), message.atoms, form="env"))
                 continue
             if self._answers(message, body, out):
-                out.append(Unit(message.id, message.letter))
+                out.append(Unit(message.id, message.letter, echo=body, echoed=tuple(message.results)))
                 continue
             out.append(self._one(message, body, copies.get(n)))
         return out
@@ -209,7 +215,9 @@ class Live:
 def _other(old: Unit, body: Body, said: tuple[str, ...], results: dict[str, tuple[str, int]]) -> Unit:
     """A message that says something else now: in the place of its entries, unless another role says it."""
     seqs = old.seqs if old.letter == body.letter else ()
-    return replace(old, letter=body.letter, seqs=seqs, body=body, further=(), atoms=said, results=results, masks={})
+    return replace(
+        old, letter=body.letter, seqs=seqs, body=body, further=(), atoms=said, results=results, masks={}, echo=None
+    )
 
 
 def _says(unit: Unit, message: Listed) -> bool:
