@@ -35,7 +35,7 @@ def name_place(taken: _Taken, path: Path) -> None:
 
 def name_sessions(workspace: Any, taken: _Taken, path: Path) -> None:
     """Where the file is one of names, give them to the sessions that are here; a name given last holds."""
-    adapter = None if taken.agent is None else by_agent(taken.agent)
+    adapter: object = None if taken.agent is None else by_agent(taken.agent)
     if not isinstance(adapter, Naming) or not adapter.names(PurePath(path)):
         return
     with path.open("rb") as file:

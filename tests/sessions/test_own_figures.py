@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ def records(path: Path) -> list[dict[str, Any]]:
     return [record for record in (whole if isinstance(whole, list) else [whole]) if isinstance(record, dict)]
 
 
-def summed(rows: list[tuple[int | None, ...]]) -> dict[str, int]:
+def summed(rows: Sequence[tuple[int | None, ...]]) -> dict[str, int]:
     return {part: sum(row[n] or 0 for row in rows) for n, part in enumerate(PARTS)}
 
 
@@ -76,7 +76,7 @@ def claude_code(path: Path) -> Own:
         models.add(message.get("model"))
         said = message.get("usage") or {}
         keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-        name = message.get("id") or record.get("uuid")
+        name = str(message.get("id") or record["uuid"])
         before = answers.get(name, (0, 0, 0, 0))
         now = [said[key] if isinstance(said.get(key), int) else 0 for key in keys]
         answers[name] = tuple(max(pair) for pair in zip(before, now, strict=True))  # type: ignore[assignment]

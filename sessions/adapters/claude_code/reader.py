@@ -28,7 +28,8 @@ from sessions.adapters.claude_code.tools import (
     todos_change,
 )
 from sessions.adapters.claude_code.usage import SYNTHETIC, usage_of
-from sessions.adapters.records import NotARecord, load, utc
+from sessions.adapters.records import utc
+from sessions.adapters.tolerant import entry_of
 from sessions.entries import Entry, Facts, GoalChange, Kind, Part, PartKind, Role
 
 _CALLS = 256  # calls without result that are remembered
@@ -67,16 +68,7 @@ class ClaudeReader:
 
     def read(self, line: Line) -> Entry:
         """The entry of one line. Never raises on content."""
-        raw = line.raw[:-1] if line.raw.endswith(b"\r") else line.raw
-        try:
-            record = load(raw)
-        except NotARecord as problem:
-            torn = "" if line.ended else "; the line has no end yet"
-            return _malformed(raw, f"line {line.number}: {problem}{torn}")
-        try:
-            return self._entry(record)
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError) as error:
-            return _malformed(raw, f"line {line.number}: a record in an unexpected shape ({type(error).__name__})")
+        return entry_of(line, self._entry)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -424,8 +416,3 @@ def _has(content: Any, *types: str) -> bool:
     return isinstance(content, list) and any(
         isinstance(block, dict) and block.get("type") in types for block in content
     )
-
-
-def _malformed(raw: bytes, problem: str) -> Entry:
-    text = raw[:2000].decode("utf-8", "replace")
-    return Entry(Kind.MALFORMED, parts=(Part(PartKind.OTHER, text),) if text.strip("\x00 \t") else (), problem=problem)

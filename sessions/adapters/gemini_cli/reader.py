@@ -19,7 +19,8 @@ from sessions.adapters.gemini_cli.lists import LETTERS, listed_messages, message
 from sessions.adapters.gemini_cli.people import ENVIRONMENT, is_command, is_investigation, left_out, place_of
 from sessions.adapters.gemini_cli.plans import TOOLS, Plans
 from sessions.adapters.gemini_cli.usage import usage_of
-from sessions.adapters.records import NotARecord, load, text_of, utc
+from sessions.adapters.records import text_of, utc
+from sessions.adapters.tolerant import entry_of
 from sessions.entries import Entry, Facts, GoalChange, Kind, Part, PartKind, Role
 
 DOCUMENT = "$document"  # marks the head of a whole file, as `documents` gives it
@@ -48,16 +49,7 @@ class GeminiReader:
 
     def read(self, line: Line) -> Entry:
         """The entry of one record. Never raises on content."""
-        raw = line.raw[:-1] if line.raw.endswith(b"\r") else line.raw
-        try:
-            record = load(raw)
-        except NotARecord as problem:
-            torn = "" if line.ended else "; the line has no end yet"
-            return _malformed(raw, f"line {line.number}: {problem}{torn}")
-        try:
-            return self._entry(record)
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError) as error:
-            return _malformed(raw, f"line {line.number}: a record in an unexpected shape ({type(error).__name__})")
+        return entry_of(line, self._entry)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -419,10 +411,3 @@ def _kind_of(parts: Sequence[Part]) -> Kind:
     if PartKind.TOOL_RESULT in kinds:
         return Kind.TOOL_RESULT
     return Kind.REASONING if PartKind.REASONING in kinds else Kind.MESSAGE
-
-
-def _malformed(raw: bytes, problem: str) -> Entry:
-    text = raw[:2000].decode("utf-8", "replace")
-    return Entry(
-        Kind.MALFORMED, parts=(Part(PartKind.OTHER, text),) if text.strip("\x00 \t\r\n") else (), problem=problem
-    )

@@ -18,13 +18,14 @@ from sessions.adapters.base import Claim, Line
 from sessions.adapters.following import Unversioned
 from sessions.adapters.generic.declaration import FILE, Declaration, Undeclared, declarations, declared
 from sessions.adapters.generic.messages import Reader as MessageReader
-from sessions.adapters.generic.messages import malformed, other
+from sessions.adapters.generic.messages import other
 from sessions.adapters.generic.partial import first_value
 from sessions.adapters.generic.paths import Step, first_at, values_at
 from sessions.adapters.generic.usage import counted
 from sessions.adapters.generic.values import moment, name_of, number, words
 from sessions.adapters.records import NotARecord, load
 from sessions.adapters.scan import Cursor, Torn
+from sessions.adapters.tolerant import malformed
 from sessions.contexts import Item
 from sessions.entries import Entry, Facts, Kind, Usage
 
@@ -166,7 +167,7 @@ class Reader(MessageReader):
         return {**super().state(), "declaration": self.found.raw if self.found is not None else None}
 
     def read(self, line: Line) -> Entry:
-        return super().read(line) if self.found is not None else malformed(line, _GONE)
+        return super().read(line) if self.found is not None else malformed(line.raw, _GONE)
 
     def record(self, record: Mapping[str, Any]) -> Entry:
         assert self.found is not None

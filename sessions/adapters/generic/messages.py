@@ -18,6 +18,7 @@ from sessions.adapters.generic.plans import planned
 from sessions.adapters.generic.usage import usage_of
 from sessions.adapters.generic.values import inside, moment, name_of, words
 from sessions.adapters.records import NotARecord, load, text_of
+from sessions.adapters.tolerant import malformed
 from sessions.entries import Entry, Facts, Kind, Part, PartKind, Role
 
 ROLES = {
@@ -66,7 +67,7 @@ class Reader:
         try:
             record = load(line.raw)
         except NotARecord as problem:
-            return malformed(line, str(problem))
+            return malformed(line.raw, str(problem))
         return self.record(record)
 
     def record(self, record: Mapping[str, Any]) -> Entry:
@@ -217,14 +218,6 @@ def other(record: Mapping[str, Any]) -> Entry:
     kind = record.get("type")
     return Entry(
         Kind.OTHER, parts=(Part(PartKind.OTHER, text_of(record), meta={"type": kind} if isinstance(kind, str) else {}),)
-    )
-
-
-def malformed(line: Line, problem: str) -> Entry:
-    """Bytes that are no record, with why; their beginning stays readable."""
-    text = line.raw[:2000].decode("utf-8", "replace")
-    return Entry(
-        Kind.MALFORMED, parts=(Part(PartKind.OTHER, text),) if text.strip("\x00 \t\r") else (), problem=problem
     )
 
 
