@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.db import connection
+from django.db.models.signals import post_init
+from django.test.utils import CaptureQueriesContext
 
 from sessions import writing
 from sessions.ingest import Taken, ingest_paths, take_file
-from sessions.models import Session
+from sessions.models import Session, Source
 from sessions.projection import context_items
 from tests.adapters.gemini_cli import build as gemini
 from tests.adapters.opencode import build as opencode
@@ -98,6 +102,34 @@ def test_an_injected_tree_of_folders_is_no_title_and_names_the_project(workspace
     session = taken_in(workspace, tmp_path / f"{GEMINI}.jsonl", gemini.data(*lines))
     assert (session.title, session.cwd, session.project) == ("Make the quill write", "/work/quill", "quill")
     assert session.turns == 1
+
+
+def test_one_more_file_costs_the_same_however_many_there_are(workspace: Workspace, tmp_path: Path) -> None:
+    """Files of one size, and sub-agents whose parents never came: neither are read again from the database, one by one."""
+    looked = Counter[str]()
+
+    def count(sender: type, **_more: object) -> None:
+        looked[sender.__name__] += 1
+
+    costs = []
+    post_init.connect(count, sender=Source)
+    post_init.connect(count, sender=Session)
+    try:
+        for n in range(24):
+            lines = ClaudeLines(f"{n:08d}-2222-4333-8444-555555555555")
+            for line in turns(1).lines:
+                lines.raw(json.dumps({**json.loads(line), "isSidechain": True, "agentId": f"a{n:07d}"}).encode())
+            path = tmp_path / f"agent-a{n:07d}.jsonl"
+            path.write_bytes(bytes(lines))
+            looked.clear()
+            with CaptureQueriesContext(connection) as asked:
+                (taken,) = ingest_paths(workspace, [path])
+            assert taken.outcome == "added"
+            costs.append((len(asked), looked["Source"], looked["Session"]))
+    finally:
+        post_init.disconnect(count, sender=Source)
+        post_init.disconnect(count, sender=Session)
+    assert costs[23] == costs[2]
 
 
 def made(count: int, **info: object) -> opencode.Session:
