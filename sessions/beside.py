@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from sessions.adapters import by_agent
-from sessions.adapters.base import Beside, Naming
+from sessions.adapters.base import Beside, Naming, Typed
 from sessions.models import Session
 from sessions.store import clean
 
@@ -48,6 +48,28 @@ def name_sessions(workspace: Any, taken: _Taken, path: Path) -> None:
             told += Session.objects.filter(pk=session.pk).update(title=title)
     if told:
         taken.reason = f"{taken.reason}: {told} of the sessions here got theirs"
+
+
+def tell_commands(workspace: Any, taken: _Taken, path: Path) -> None:
+    """Where the file has what people typed, say of sessions here which commands left no version in them."""
+    adapter: object = None if taken.agent is None else by_agent(taken.agent)
+    if not isinstance(adapter, Typed) or not adapter.typed(PurePath(path)):
+        return
+    with path.open("rb") as file:
+        commands = adapter.commands(file.read(_NAMES))
+    here = Session.objects.filter(
+        workspace=workspace, agent=taken.agent, superseded_by=None, native_id__in=list(commands)
+    )
+    for session in here:
+        made = set(session.versions.filter(origin="native").values_list("kind", flat=True))
+        told = [
+            f"a {kind} was asked for at {at:%Y-%m-%d %H:%M} UTC; the file has no trace of one, and goes on as it was"
+            for kind, at in commands[session.native_id or ""]
+            if kind not in made and session.started_at is not None and session.started_at <= at
+        ]
+        problems = list(dict.fromkeys([*session.problems, *told]))
+        if problems != session.problems:
+            Session.objects.filter(pk=session.pk).update(problems=problems)
 
 
 def _first_line(path: Path) -> str | None:

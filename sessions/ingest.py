@@ -26,7 +26,7 @@ from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
 from sessions.announcing import announce
-from sessions.beside import name_place, name_sessions
+from sessions.beside import name_place, name_sessions, tell_commands
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
@@ -192,6 +192,7 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
             taken = _guarded(str(path), verb)
         name_place(taken, path)
         name_sessions(workspace, taken, path)
+        tell_commands(workspace, taken, path)
         return taken
     except FileNotFoundError:
         return Taken(str(path), "failed", "there is no such file")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any, Protocol, runtime_checkable
 
@@ -196,6 +197,19 @@ class Naming(Protocol):
 
     def named(self, data: bytes) -> Mapping[str, str]:
         """The name of each session, by the agent's id of it; the last one given."""
+        ...
+
+
+@runtime_checkable
+class Typed(Protocol):
+    """An adapter whose agent keeps what people typed in one file for many sessions, commands among it that leave no other trace."""
+
+    def typed(self, path: PurePath) -> bool:
+        """Whether that is such a file."""
+        ...
+
+    def commands(self, data: bytes) -> Mapping[str, Sequence[tuple[str, datetime]]]:
+        """The commands of each session that change its context: the kind of version that each makes, and when it was typed."""
         ...
 
 

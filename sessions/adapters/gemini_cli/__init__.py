@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any
 
 from sessions.adapters.base import Claim, Follow, Line, Link, NativeVersion, PartsOf, Reader
 from sessions.adapters.following import Held
+from sessions.adapters.gemini_cli import typed
 from sessions.adapters.gemini_cli.claims import claim
 from sessions.adapters.gemini_cli.documents import documents
 from sessions.adapters.gemini_cli.history import steady, tip_of, versions
@@ -18,7 +20,7 @@ from sessions.entries import Facts
 
 
 class GeminiCli:
-    """See `sessions.adapters.base.Adapter`, `Documents` and `Beside`."""
+    """See `sessions.adapters.base.Adapter`, `Documents`, `Beside` and `Typed`."""
 
     agent = "gemini-cli"
     label = "Gemini CLI"
@@ -39,6 +41,12 @@ class GeminiCli:
         """The agent writes the project's folder into the folder of its sessions, from 0.29 on."""
         chats = next((folder for folder in list(path.parents)[:3] if folder.name == "chats"), None)
         return None if chats is None else chats.parent / ".project_root"
+
+    def typed(self, path: PurePath) -> bool:
+        return path.name.endswith(typed.FILE)
+
+    def commands(self, data: bytes) -> Mapping[str, Sequence[tuple[str, datetime]]]:
+        return typed.commands(data)
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return GeminiReader(path, state)
