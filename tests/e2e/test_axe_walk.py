@@ -63,7 +63,7 @@ def test_main_pages_speak_chinese_and_the_switch_is_remembered(tmp_path: Path) -
     from webapp.models import Role
 
     workspace = a_workspace("scriptorium")
-    quill = member_of(workspace, "quill", Role.OPERATOR)
+    quill = member_of(workspace, "quill", Role.ADMIN)
     given = stage(workspace, tmp_path)
     client = Client(headers={"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.5"})
     assert "登录" in client.get("/sign-in").content.decode()
