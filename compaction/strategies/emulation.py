@@ -137,6 +137,7 @@ class Again:
     goals: int = 0
     layer_each: int = 0
     layer_total: int = 0
+    layer_down: int = 0  # folders below the session's own that are looked into
     learned: int = 0
 
     @property
@@ -183,7 +184,7 @@ class Again:
         if self.goals >= LEAST_GOALS:
             out.append(GoalsAsk(GOALS, self.goals))
         if self.layer_total >= LEAST:
-            out.append(LayersAsk(LAYERS, self.layer_each, self.layer_total, kept))
+            out.append(LayersAsk(LAYERS, self.layer_each, self.layer_total, kept, down=self.layer_down))
         if self.learned >= LEAST:
             out.append(LearnedAsk(LEARNED, self.learned))
         return out

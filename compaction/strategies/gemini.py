@@ -18,7 +18,7 @@ from compaction.merge import made_at
 from compaction.outputs import CUT, Output, left, outputs_of
 from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot, Status
 from compaction.strategies.base import Param
-from compaction.strategies.emulation import DUE, Way, compact_param, folded, light, summary_param, used
+from compaction.strategies.emulation import DUE, Again, Way, compact_param, folded, light, summary_param, used
 from compaction.summary.shapes import EARLY_SNAPSHOT, SNAPSHOT
 from compaction.tools import ToolKind, one_line, output_of
 from sessions.contexts import Item
@@ -71,6 +71,18 @@ class Gemini:
         Param("critique", "Read the snapshot a second time", "flag", True, source="Gemini CLI since January 2026"),
         Param("acknowledge", "The model answers the snapshot", "flag", True, source="Gemini CLI"),
         summary_param("Gemini CLI sets no cap of its own"),
+        Param(
+            "layer_each",
+            "Of each memory file, at most",
+            "tokens",
+            4_000,
+            0,
+            source="this product's own; Gemini CLI sets no cap",
+        ),
+        Param(
+            "layer_total", "Of all memory files, at most", "tokens", 12_000, 0, source="this product's own; as above"
+        ),
+        Param("down", "Folders looked into for memory", "count", 200, 0, 200, source="Gemini CLI: 200"),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
         "gemini-0.56": {},
@@ -116,6 +128,12 @@ class Gemini:
             return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
         facts["tail_from"] = next((item.seq for item in snapshot.items[start:] if item.seq is not None), None)
         whole = _fits_whole(snapshot, budget, start)
+        # Its memory files are no part of its history, they are read anew: where nothing may be read they stay as they are recorded.
+        again = Again(
+            layer_each=params["layer_each"],
+            layer_total=params["layer_total"] if snapshot.disk is not None else 0,
+            layer_down=params["down"],
+        )
         by_key = {item.key: item for item in snapshot.items}
         way = Way(
             params["shape"],
@@ -124,6 +142,7 @@ class Gemini:
             critique=params["critique"],
             answer=ANSWER if params["acknowledge"] else "",
             reads=lambda items: [by_key[item.key] for item in items] if whole else items,
+            again=again,
         )
         return folded(name, snapshot, less, way, range(start, len(snapshot.items)), facts)
 

@@ -34,6 +34,7 @@ from compaction.plan import (
     Ask,
     Budget,
     FilesAsk,
+    LayersAsk,
     Outcome,
     Plan,
     Snapshot,
@@ -47,7 +48,7 @@ from sessions.entries import Part
 from sessions.meters import by_id
 from sessions.ranges import Ranges
 
-SUMMARY, FILES = "summary", "files"
+SUMMARY, FILES, LAYERS = "summary", "files", "layers"
 
 LEAST_SUMMARY = 250
 LEAST_FILES = 150  # tokens below which no file comes back
@@ -69,6 +70,8 @@ class _Used:
     file_count: int
     file_each: int
     file_total: int
+    layer_each: int
+    layer_total: int
 
 
 class Hybrid:
@@ -142,6 +145,16 @@ class Hybrid:
             source="this product's own",
             auto="three fifths of the aim beyond its first 2,500, or 8,000 and an eighth of it where that is less",
         ),
+        Param("layer_each", "Of each memory file, at most", "tokens", 2_000, 0, source="this product's own"),
+        Param(
+            "layer_total",
+            "Of all memory files, at most",
+            "tokens",
+            None,
+            0,
+            source="this product's own",
+            auto="4,000, or a tenth of the aim where that is less; none where no file of this machine may be read",
+        ),
     )
     presets: Mapping[str, Mapping[str, Any]] = {
         "scaled": {},
@@ -211,7 +224,7 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
         free=_or(params.get("free"), min(30_000, aim // 4)),
         keep=_or(
             params.get("keep"),
-            min(65_000, aim // 2, max(aim // 8, min(2_000, aim * aim // 32_000), aim * aim // 128_000)),
+            min(65_000, aim // 2, max(aim // 8, min(3_000, aim * aim // 24_000), aim * aim // 128_000)),
         ),
         aim=aim,
         anchor=bool(params.get("anchor", True)),
@@ -219,6 +232,8 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
         file_count=int(params.get("files", 20)),
         file_each=_or(params.get("file_each"), file_total),
         file_total=file_total,
+        layer_each=int(params.get("layer_each", 2_000)),
+        layer_total=_or(params.get("layer_total"), 0 if snapshot.disk is None else min(4_000, aim // 10)),
     )
 
 
@@ -301,24 +316,37 @@ def _pruned(
     """Outputs alone are left with less; where that leaves room below the aim, pieces of the files they showed come back at the end, and what
     no file takes is left to the newest of the outputs.
     """
-    spare = used.aim - sum(tokens)
+    layers = _layers(used)
+    spare = used.aim - sum(tokens) - layers
     room = min(used.file_total, spare) if used.file_count else 0
     if room >= LEAST_FILES:
         room = min(room, known_tokens(snapshot))
     if "protect" in loose and snapshot.total > used.aim:
         masks, bodies = _whole_again(snapshot, masks, bodies, tokens, spare - max(0, room))
     left = [item for item in snapshot.items if item.seq not in masks and item.seq not in bodies]
-    asks = (_files_ask(used, left, room),) if room >= LEAST_FILES else ()
+    asks: list[Ask] = [_files_ask(used, left, room)] if room >= LEAST_FILES else []
     facts |= {"cut": len(bodies), "files_max": room if asks else 0}
+    if layers and spare >= 0:
+        asks.append(LayersAsk(LAYERS, used.layer_each, layers, _whole(left)))
     return Plan(
         name,
         Status.PRUNED_ONLY,
         masks=masks,
         bodies=bodies,
         files_after=Places(snapshot, ()).before(len(snapshot.items)),
-        asks=asks,
+        asks=tuple(asks),
         facts=facts,
     )
+
+
+def _layers(used: _Used) -> int:
+    """Tokens that are left for memory files; 0 where they are too few for any."""
+    return used.layer_total if used.layer_total >= LEAST_FILES else 0
+
+
+def _whole(left: Iterable[Item]) -> Ranges:
+    """The entries among what is left that stand there whole."""
+    return Ranges.from_numbers(item.seq for item in left if item.seq is not None and not item.masked)
 
 
 def _cut_less(
@@ -328,7 +356,7 @@ def _cut_less(
 
     `tokens`: of the items after `masks`.
     """
-    most = used.aim - parts.files
+    most = used.aim - parts.files - _layers(used)
     tail = max(parts.tail, most)
     while True:
         bodies, after = clipped(snapshot, budget, tokens, masks, tail)
@@ -359,8 +387,7 @@ def _whole_again(
 
 
 def _files_ask(used: _Used, left: Iterable[Item], total: int) -> FilesAsk:
-    whole = Ranges.from_numbers(item.seq for item in left if item.seq is not None and not item.masked)
-    return FilesAsk(FILES, used.file_count, min(used.file_each, total), total, kept=whole, pieces=True)
+    return FilesAsk(FILES, used.file_count, min(used.file_each, total), total, kept=_whole(left), pieces=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +429,7 @@ def _fold(
     )
     files = {n for n, item in enumerate(items) if item.kind is InsertKind.FILE}
     fixed = sum(tokens[n] for n in range(len(items)) if grouped.of[n] in kept)
-    parts = _parted(snapshot, used, loose, fixed)
+    parts = _parted(snapshot, used, loose, fixed + _layers(used))
     bodies: dict[int, tuple[Part, ...]] = {}
     after_masks = tokens
     if "keep" in loose:
@@ -440,7 +467,10 @@ def _fold(
     spare = bool(used.file_count) and "file_total" in loose and known_tokens(snapshot) >= LEAST_FILES
     if file_total >= LEAST_FILES or spare:
         asks.append(replace(_files_ask(used, left, file_total), spare=spare))
-    shared = file_total if asks and "summary" in loose else 0
+    brings = bool(asks)
+    if layers := _layers(used):
+        asks.append(LayersAsk(LAYERS, used.layer_each, layers, _whole(left)))
+    shared = file_total if brings and "summary" in loose else 0
     asks.append(SummaryAsk(SUMMARY, tuple(items[n] for n in sorted(fold)), left, summary, shared=shared, fill=True))
     facts |= {
         "folded_entries": sum(1 for n in fold if items[n].seq is not None),
@@ -454,7 +484,7 @@ def _fold(
         ),
         "tail_from": next((item.seq for item in items[cut:] if item.seq is not None), None),
         "summary_max": summary,
-        "files_max": file_total if asks else 0,
+        "files_max": file_total if brings else 0,
         "ends_before_a_message": cut < len(items) and is_boundary(items[cut]),
     }
     first, last = min(fold), max(n for n in fold if n < cut)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from compaction.summary.events import Event, Voice, is_edit
 from compaction.summary.facts import Command, FileUse, edits_of, only_looks, unmarked
-from compaction.summary.items import FLAG, IDENT, LITERAL, SLUG, terms
+from compaction.summary.items import FLAG, IDENT, LITERAL, SLUG, path_term, terms
 from compaction.summary.survey import Survey
-from compaction.tools import ToolKind
+from compaction.tools import Call, ToolKind
 
 SALIENT = 260  # terms that get a usage line
 KINDS = (IDENT, SLUG, LITERAL, FLAG)
@@ -212,8 +212,11 @@ def languages(files: Iterable[FileUse]) -> Named:
     return _ranked(times, seqs)
 
 
-def libraries(events: Sequence[Event]) -> Named:
-    """The libraries that files say they import, by number of places, as far as the newest reads and edits show it."""
+def libraries(events: Sequence[Event], paths: Iterable[str]) -> Named:
+    """The libraries that files say they import, by number of places, as far as the newest reads and edits show it. `paths`: of the session's
+    files; what is a folder among them is the project itself.
+    """
+    own = {part for path in paths for part in path.split("/")[:-1]}
     times: Counter[str] = Counter()
     seqs: dict[str, int] = {}
     seen = 0
@@ -233,6 +236,8 @@ def libraries(events: Sequence[Event]) -> Named:
             continue
         seen += 1
         for library in {_library(name) for n in patterns for name in _IMPORTS[n].findall(text)} - _OWN - {""}:
+            if library.rpartition("/")[2] in own:
+                continue
             times[library] += 1
             if event.seqs:
                 seqs.setdefault(library, event.seqs[-1])
@@ -284,7 +289,10 @@ def usages(survey: Survey, folded: set[int]) -> tuple[list[Usage], list[str]]:
         Usage(line, event, told and is_prose(line), path, output)
         for _, line, event, path, told, output in best.values()
     ]
-    return lines, [term for term in ranked if term not in best]
+    return lines, [term for term in ranked if term not in best and _ABSOLUTE.match(term) is None]
+
+
+_ABSOLUTE = re.compile(r"s:(?:Users|home|private|tmp|var|mnt|opt)/|.*-rw|s:d?rwx")
 
 
 def _ranked(times: Counter[str], seqs: dict[str, int]) -> Named:
@@ -354,10 +362,23 @@ def _lines(event: Event) -> Iterator[tuple[str, str | None, bool]]:
                 for one in _fitting(map(unmarked, _SENTENCES.split(line))):
                     yield one, None, True
         return
-    read = call is not None and call.kind is ToolKind.READ
-    path = call.path if call is not None and read else None
-    for line in _fitting(_NUMBER.sub("", line) for line in lines) if read else _fitting(lines):
-        yield line, path, False
+    numbered = call is not None and call.kind is ToolKind.READ
+    shown = None if call is None else call.path if numbered else _looked_at(call)
+    for line in _fitting(_NUMBER.sub("", line) for line in lines) if numbered else _fitting(lines):
+        if _LISTED.match(line) is None:
+            yield line, shown, False
+
+
+# A row of a list of files says nothing of any of them.
+_LISTED = re.compile(r"(?:[dl-][rwxsStT-]{9}.*|[\w.~/@+-]*[/._-][\w./@+-]*:?)\Z")
+
+
+def _looked_at(call: Call) -> str | None:
+    """The one file that a command shows; None where it shows none, or several."""
+    if call.kind is not ToolKind.RUN or not call.command or len(call.command) > 400 or not only_looks(call.command):
+        return None
+    named = [word for word in call.command.split() if path_term(word.strip("'\"")) is not None]
+    return named[0].strip("'\"") if len(named) == 1 else None
 
 
 def _fitting(lines: Iterable[str]) -> Iterator[str]:

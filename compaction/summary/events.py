@@ -164,13 +164,14 @@ def read(items: Iterable[Item], understood: Mapping[str, Call] | None = None) ->
                 answering = False
                 output = output_of(part)
                 call_of = calls.get(part.call_id or "")
+                told = _REMINDER.sub("", output.text) if "<system-reminder>" in output.text else output.text
                 events.append(
                     Event(
                         len(events),
                         pos,
                         seqs,
                         Voice.RESULT,
-                        output.text,
+                        told,
                         step,
                         call_of,
                         output,

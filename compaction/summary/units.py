@@ -154,7 +154,7 @@ def _messages(g: _Gatherer) -> None:
     messages = [m for m in g.survey.findings.messages if g.in_fold(m.n)]
     if not messages:
         return
-    most = min(400 if g.room > LARGE else 160, g.room // 4)
+    most = min(max(160, min(600, g.room // 8)), g.room // 4)
     cut = _cut_all([_without_pastes(m.text) for m in messages], most, g.count)
     request = dict(
         zip(
@@ -237,7 +237,7 @@ def _errors(g: _Gatherer) -> None:
     for failure in failures[-MOST:]:
         code = g.say.comma + g.say.exit.format(n=failure.exit_code) if failure.exit_code else ""
         times = g.say.times.format(n=failure.times) if failure.times > 1 else ""
-        lines = " / ".join(line for line in failure.lines if _LETTERS.search(line))
+        lines = " / ".join(line for line in failure.lines if _LETTERS.search(line) and not line.endswith(": (none)"))
         text = f"{one_line(failure.what, 160)}{code}{times}" + (f": {lines}" if lines else "")
         if failure.solved is None:
             text += g.say.unsolved
@@ -331,7 +331,11 @@ _NEXT = re.compile(
 
 def _next_step(text: str) -> str | None:
     sentences = [unmarked(s) for s in re.split(r"(?<=[.!?:])\s+|(?<=[。！？])|\n+", text) if s.strip()]
-    return next((s for s in reversed(sentences) if _NEXT.search(s)), None)
+    at = next((n for n in range(len(sentences) - 1, -1, -1) if _NEXT.search(sentences[n])), None)
+    if at is None:
+        return None
+    alone = at == 0 or len(sentences[at]) >= 60  # "Let me fix that." says nothing without what is before it
+    return sentences[at] if alone else f"{sentences[at - 1]} {sentences[at]}"
 
 
 def _concepts(g: _Gatherer) -> None:
@@ -341,7 +345,7 @@ def _concepts(g: _Gatherer) -> None:
     files = [use for use in findings.files.values() if g.in_fold(use.first) or g.in_fold(use.last)]
     sorts = (
         (say.languages, concepts.languages(files)),
-        (say.libraries, concepts.libraries(events)),
+        (say.libraries, concepts.libraries(events, findings.files)),
         (say.programs, concepts.programs(one for one in findings.commands.values() if g.in_fold(one.n))),
     )
     for at, (word, named) in enumerate(sorts):
