@@ -193,4 +193,5 @@ WORDS = (
     gettext_noop("Only these goals, by path"),
     gettext_noop("Of the project memory, at most"),
     gettext_noop("Of each memory file, at most"),
+    gettext_noop("Folders looked into for memory"),
 )
