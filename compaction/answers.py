@@ -64,6 +64,8 @@ def answer(ask: Ask, snapshot: Snapshot, count: Count, *, surveyed: Survey | Non
 
 def beside(ask: SummaryAsk, answers: Sequence[Answer]) -> SummaryAsk:
     """The ask once the files are there: it need not repeat them, and what they leave of the tokens shared with them is the summary's."""
+    if not answers and not ask.shared:
+        return ask  # many asks are for small folds of their own
     states = [state for one in answers if isinstance(one, FilesAnswer) for state in one.files]
     left = max(0, ask.shared - sum(state.tokens for state in states))
     return replace(ask, max_tokens=ask.max_tokens + left, shared=0, brought=tuple(state.text for state in states))

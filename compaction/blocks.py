@@ -52,45 +52,48 @@ def blocks(items: Sequence[Item]) -> Blocks:
             n = parent[n]
         return n
 
+    def joined(here: int, other: int) -> int:
+        """The block of both: the one that began first. `here`: -1 where there is none yet."""
+        found = root(other)
+        if here < 0 or found == here:
+            return found
+        low, high = min(here, found), max(here, found)
+        parent[high] = low
+        return low
+
     rough: list[int] = []
     seqs = [item.seq for item in items if item.seq is not None]
     in_pieces = len(set(seqs)) < len(seqs)
     assistant, is_call, is_result = Role.ASSISTANT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT
     for item in items:
-        here = -1
-        speaks = item.step is not None and item.role is assistant
-        joins: list[int] = []
-        if speaks and item.step in steps:
-            joins.append(steps[item.step])
-        if (
-            in_pieces and item.seq is not None and item.seq in entries
-        ):  # sent in two pieces: results, and words beside them
-            joins.append(entries[item.seq])
-        own: list[str] = []
+        step = item.step if item.role is assistant else None
+        here = -1 if step is None else steps.get(step, -1)
+        if here >= 0:
+            here = root(here)
+        if in_pieces and item.seq is not None and item.seq in entries:
+            # sent in two pieces: results, and words beside them
+            here = joined(here, entries[item.seq])
+        own: list[str] | None = None
         for part in item.parts:
-            if not part.call_id:
+            call_id = part.call_id
+            if not call_id:
                 continue
             if part.kind is is_call:
-                own.append(part.call_id)
-            elif part.kind is is_result and part.call_id in calls:
-                joins.append(calls[part.call_id])
-        for other in joins:
-            found = root(other)
-            if here < 0:
-                here = found
-            elif found != here:
-                low, high = min(here, found), max(here, found)
-                parent[high] = low
-                here = low
+                if own is None:
+                    own = []
+                own.append(call_id)
+            elif part.kind is is_result and call_id in calls:
+                here = joined(here, calls[call_id])
         if here < 0:
             here = len(parent)
             parent.append(here)
-        if speaks and item.step is not None:
-            steps[item.step] = here
+        if step is not None:
+            steps[step] = here
         if in_pieces and item.seq is not None:
             entries[item.seq] = here
-        for call_id in own:
-            calls[call_id] = here
+        if own is not None:
+            for call_id in own:
+                calls[call_id] = here
         rough.append(here)
     return _numbered([root(block) for block in rough])
 
@@ -102,11 +105,13 @@ def _numbered(roots: Sequence[int]) -> Blocks:
     first: list[int] = []
     last: list[int] = []
     for position, found in enumerate(roots):
-        number = numbers.setdefault(found, len(first))
-        if number == len(first):
+        number = numbers.get(found)
+        if number is None:
+            number = numbers[found] = len(first)
             first.append(position)
             last.append(position)
-        last[number] = position
+        else:
+            last[number] = position
         of.append(number)
     return Blocks(of, first, last)
 
@@ -138,8 +143,11 @@ def standing(items: Sequence[Item]) -> set[int]:
     kept: set[int] = set()
     newest: dict[tuple[str, str], int] = {}
     spoken = False
+    call, result, reasoning = Kind.TOOL_CALL, Kind.TOOL_RESULT, Kind.REASONING
     for n, item in enumerate(items):
         kind = item.kind
+        if kind is call or kind is result or kind is reasoning:
+            continue
         if kind in (InsertKind.MEMORY, InsertKind.PLAN, InsertKind.SKILL):
             kept.add(n)
             continue

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from compaction.blocks import newest_boundary
+from compaction.difference import GONE, WHOLE, Difference, difference
 from compaction.plan import Status
 from compaction.summary.shapes import NINE, SHAPES, faults
 from compaction.tools import PROTECTED, kind_of
 from sessions.contexts import InsertKind, Item, unpaired
-from sessions.entries import PartKind, Role
+from sessions.entries import Part, PartKind, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,22 @@ def checks(
     tokens_after: int,
     pinned: Iterable[int] = (),
     shape: str = NINE,
+    changed: Difference | None = None,
 ) -> list[Check]:
-    """All checks, in the order in which pages list them. Tokens are by one meter. `shape`: the one a new summary must have."""
-    bodies: dict[int | None, Item] = {item.seq: item for item in after if item.seq is not None}
+    """All checks, in the order in which pages list them. Tokens are by one meter. `shape`: the one a new summary must have. `changed`: the
+    difference of the two contexts, where the caller has it already.
+
+    Only what changed is looked at: a check that held before holds of the rest.
+    """
+    found = difference(before, after) if changed is None else changed
     return [
-        _pairing(before, after),
-        _reasoning(before, bodies),
-        _opening(before, after),
-        _newest(before, after, bodies),
-        _pins(before, bodies, frozenset(pinned)),
-        _protected(before, bodies),
-        _summaries(before, after, shape),
+        _pairing(found),
+        _reasoning(found),
+        _opening(found),
+        _newest(found),
+        _pins(found, frozenset(pinned)),
+        _protected(found),
+        _summaries(found, shape),
         _smaller(tokens_before, tokens_after),
     ]
 
@@ -57,16 +63,13 @@ def _made(id_: str, label: str, wrong: Sequence[str], status: Status = Status.FA
     return Check(id_, label, not wrong, shown, status)
 
 
-def _pairing(before: Sequence[Item], after: Sequence[Item]) -> Check:
+def _pairing(found: Difference) -> Check:
     """I1, I2: a call without result, or a result without call, only where the context before had the same one; and nothing that was put
     in stands between a call and its result.
     """
-    open_after, orphans_after = unpaired(after)
-    open_before, orphans_before = unpaired(before) if open_after or orphans_after else ([], [])
-    wrong = [f"call {call} has no result any more" for call in (Counter(open_after) - Counter(open_before))]
-    wrong += [f"result {call} has no call any more" for call in (Counter(orphans_after) - Counter(orphans_before))]
-    old = {id(item.parts) for item in before if item.inserted}
-    put = {n for n, item in enumerate(after) if item.inserted and id(item.parts) not in old and not item.results}
+    after = found.after
+    wrong = [] if _as_paired(found) else _unpaired(found)
+    put = {n for n in found.put if not after[n].results}
     if not put:
         return _made("pairing", "every call has its one result", wrong)
     waiting: set[str] = set()
@@ -81,37 +84,80 @@ def _pairing(before: Sequence[Item], after: Sequence[Item]) -> Check:
     return _made("pairing", "every call has its one result", wrong)
 
 
-def _reasoning(before: Sequence[Item], bodies: Mapping[int | None, Item]) -> Check:
+def _as_paired(found: Difference) -> bool:
+    """Whether calls and results plainly are those of before: nothing of them is gone, new or other than it was."""
+    return (
+        GONE not in found.stands
+        and not any(item.calls or item.results for item in found.new)
+        and all(_ids(found.before[place].parts) == _ids(found.after[n].parts) for place, n in found.less)
+    )
+
+
+def _ids(parts: Iterable[Part]) -> list[tuple[PartKind, str]]:
+    return [(part.kind, part.call_id) for part in parts if part.call_id]
+
+
+def _unpaired(found: Difference) -> list[str]:
+    """What calls and results lack that lacked nothing before."""
+    open_after, orphans_after = unpaired(found.after)
+    if not open_after and not orphans_after:
+        return []
+    open_before, orphans_before = unpaired(found.before)
+    wrong = [f"call {call} has no result any more" for call in (Counter(open_after) - Counter(open_before))]
+    return wrong + [
+        f"result {call} has no call any more" for call in (Counter(orphans_after) - Counter(orphans_before))
+    ]
+
+
+def _reasoning(found: Difference) -> Check:
     """I3: an answer with signed reasoning is there whole and unchanged, or not at all."""
-    signed = {item.step for item in before if item.signed and item.step is not None}
-    answers: dict[int, list[Item]] = {}
+    before, stands = found.before, found.stands
+    touched = {
+        item.step
+        for item, stand in zip(before, stands, strict=True)
+        if stand != WHOLE and item.role is Role.ASSISTANT and item.step is not None and item.seq is not None
+    }
+    kept = {
+        item.step
+        for item, stand in zip(before, stands, strict=True)
+        if stand and item.role is Role.ASSISTANT and item.step in touched and item.seq is not None
+    }
+    answers: dict[int, list[int]] = {}
+    signed: set[int] = set()
+    if kept:  # the only answers of which a part is there, or which are there otherwise
+        for n, item in enumerate(before):
+            if item.step is not None and item.step in kept:
+                if item.signed:
+                    signed.add(item.step)
+                if item.role is Role.ASSISTANT and item.seq is not None:
+                    answers.setdefault(item.step, []).append(n)
     wrong = []
-    for item in before:
-        if item.seq is None:
-            continue
-        if item.step in signed and item.role is Role.ASSISTANT and item.step is not None:
-            answers.setdefault(item.step, []).append(item)
-        elif item.signed and (new := bodies.get(item.seq)) is not None and new.parts != item.parts:
+    for place, _ in found.less:
+        item = before[place]
+        in_answer = item.step in signed and item.role is Role.ASSISTANT and item.step is not None
+        if item.seq is not None and item.signed and not in_answer:
             wrong.append(f"entry {item.seq} was changed")
-    for members in answers.values():
-        there = [new for item in members if (new := bodies.get(item.seq)) is not None]
-        if there and len(there) < len(members):
-            wrong.append(f"the answer of entry {members[0].seq} is there in part")
-        elif any(
-            new.parts is not item.parts and new.parts != item.parts for new, item in zip(there, members, strict=False)
-        ):
-            wrong.append(f"the answer of entry {members[0].seq} was changed")
+    for step, members in answers.items():
+        if step not in signed:
+            continue
+        if any(stands[n] == GONE for n in members):
+            wrong.append(f"the answer of entry {before[members[0]].seq} is there in part")
+        else:
+            wrong.append(f"the answer of entry {before[members[0]].seq} was changed")
     return _made("reasoning", "signed reasoning whole or gone", wrong)
 
 
-def _opening(before: Sequence[Item], after: Sequence[Item]) -> Check:
+def _opening(found: Difference) -> Check:
     """I4: the first message that is not the system's is a user's, unless it was none before either; no message is empty."""
     wrong = []
-    if _opens(before) and not _opens(after):
+    if _opens(found.before) and not _opens(found.after):
         wrong.append("the context no longer opens with a user message")
-    empty_before = {item.key for item in before if not item.parts}
-    wrong += [f"{item.key} is empty" for item in after if not item.parts and item.key not in empty_before]
-    if not after:
+    others = sorted([*found.put, *(n for _, n in found.less)])
+    was_empty = {found.before[place].key for place, _ in found.less if not found.before[place].parts}
+    wrong += [
+        f"{item.key} is empty" for n in others if not (item := found.after[n]).parts and item.key not in was_empty
+    ]
+    if not found.after:
         wrong.append("nothing is left")
     return _made("opening", "opens with a user message, none empty", wrong)
 
@@ -121,57 +167,57 @@ def _opens(items: Sequence[Item]) -> bool:
     return first is None or first.role is Role.USER
 
 
-def _newest(before: Sequence[Item], after: Sequence[Item], bodies: Mapping[int | None, Item]) -> Check:
+def _newest(found: Difference) -> Check:
     """I5: the newest message of a person stands there word for word."""
-    place = newest_boundary(before)
+    place = newest_boundary(found.before)
     wrong = []
-    if place is not None:
-        newest = before[place]
+    if place is not None and (stand := found.stands[place]) != WHOLE:
+        newest = found.before[place]
         if newest.seq is not None:
-            there = bodies.get(newest.seq)
-            if there is None or there.parts != newest.parts:
-                wrong.append(f"entry {newest.seq}, the newest message, is {'gone' if there is None else 'changed'}")
-        elif all(item.parts != newest.parts for item in after if item.inserted):
+            wrong.append(f"entry {newest.seq}, the newest message, is {'gone' if stand == GONE else 'changed'}")
+        elif all(item.parts != newest.parts for item in found.after if item.inserted):
             wrong.append("the newest message is gone")
     return _made("newest", "newest message word for word", wrong)
 
 
-def _pins(before: Sequence[Item], bodies: Mapping[int | None, Item], pinned: frozenset[int]) -> Check:
+def _pins(found: Difference, pinned: frozenset[int]) -> Check:
     """I7: pinned entries that the context held are there, unchanged."""
-    wrong = []
-    for item in before:
-        if item.seq is not None and (item.pinned or item.seq in pinned):
-            there = bodies.get(item.seq)
-            if there is None or there.parts != item.parts:
-                wrong.append(f"pinned entry {item.seq} is {'gone' if there is None else 'changed'}")
+    wrong = [
+        f"pinned entry {item.seq} is {'gone' if stand == GONE else 'changed'}"
+        for item, stand in zip(found.before, found.stands, strict=True)
+        if stand != WHOLE and item.seq is not None and (item.pinned or item.seq in pinned)
+    ]
     return _made("pins", "pinned entries kept word for word", wrong)
 
 
-def _protected(before: Sequence[Item], bodies: Mapping[int | None, Item]) -> Check:
+def _protected(found: Difference) -> Check:
     """I7: results of plan, skill, question and agent tools are never masked."""
-    changed = [
-        item
-        for item in before
-        if item.seq is not None and (new := bodies.get(item.seq)) is not None and new.parts is not item.parts
+    if not found.less:
+        return _made("protected", "plans, answers and agents' results whole", ())
+    tools: dict[str, bool] = {}  # whether results of it are protected
+    protected: dict[str, str] = {}
+    call = PartKind.TOOL_CALL
+    for item in found.before:
+        for part in item.parts:
+            if part.kind is call and part.call_id:
+                tool = part.tool or ""
+                if tool not in tools:
+                    tools[tool] = kind_of(tool) in PROTECTED
+                if tools[tool]:
+                    protected[part.call_id] = tool
+    changed = (found.before[place] for place, _ in found.less) if protected else ()
+    wrong = [
+        f"the result of {protected[result]} in entry {item.seq} was masked"
+        for item in changed
+        for result in item.results
+        if result in protected
     ]
-    results = {call: item for item in changed if item.parts != bodies[item.seq].parts for call in item.results}
-    wrong = []
-    if results:
-        for item in before:
-            for part in item.parts:
-                if (
-                    part.kind is PartKind.TOOL_CALL
-                    and part.call_id in results
-                    and kind_of(part.tool or "") in PROTECTED
-                ):
-                    wrong.append(f"the result of {part.tool} in entry {results[part.call_id].seq} was masked")
     return _made("protected", "plans, answers and agents' results whole", wrong)
 
 
-def _summaries(before: Sequence[Item], after: Sequence[Item], shape: str) -> Check:
+def _summaries(found: Difference, shape: str) -> Check:
     """A summary that was put in is not empty and has the shape that was asked for."""
-    old = {id(item.parts) for item in before if item.inserted}
-    new = [item for item in after if item.kind is InsertKind.SUMMARY and id(item.parts) not in old]
+    new = [item for item in found.new if item.kind is InsertKind.SUMMARY]
     wrong = [fault for item in new for fault in faults(shape, item.text)]
     empty = any(not item.text.strip() for item in new)
     status = Status.FAILED_EMPTY_SUMMARY if empty else Status.FAILED_BAD_TEMPLATE

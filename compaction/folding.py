@@ -8,7 +8,7 @@ from typing import Any
 
 from compaction.blocks import Blocks, blocks, newest_boundary, standing
 from compaction.masks import masked_parts
-from compaction.merge import is_made
+from compaction.merge import is_made, number_of
 from compaction.plan import Ask, Budget, Fold, Plan, Snapshot, Status, SummaryAsk
 from sessions.contexts import InsertKind, Item
 from sessions.entries import Kind
@@ -43,11 +43,6 @@ def stays(item: Item) -> bool:
     return item.seq is None and number_of(item) is None
 
 
-def number_of(item: Item) -> int | None:
-    """The place of inserted text among the version's insertions; None for entries and repairs."""
-    return int(item.key[1:]) if item.seq is None and item.key[:1] == "i" and item.key[1:].isdigit() else None
-
-
 def numbers_of(items: Sequence[Item], positions: Collection[int]) -> tuple[int, ...]:
     """The insertions at these positions, by their place among the version's insertions."""
     return tuple(sorted(number for n in positions if (number := number_of(items[n])) is not None))
@@ -55,11 +50,8 @@ def numbers_of(items: Sequence[Item], positions: Collection[int]) -> tuple[int, 
 
 def unfoldable(snapshot: Snapshot) -> set[int]:
     """Positions that are never folded: pinned entries, the newest message of a person, what holds for the whole session."""
-    never = {
-        n
-        for n, item in enumerate(snapshot.items)
-        if item.pinned or (item.seq is not None and item.seq in snapshot.pinned)
-    }
+    pinned = snapshot.pinned
+    never = {n for n, item in enumerate(snapshot.items) if item.pinned or (item.seq in pinned)}
     newest = newest_boundary(snapshot.items)
     return never | standing_of(snapshot) | (set() if newest is None else {newest})
 
@@ -96,8 +88,10 @@ def spans(folded: Collection[int], items: Sequence[Item]) -> Ranges:
     out: list[tuple[int, int]] = []
     opened: int | None = None
     last = low
-    for n in range(min(folded), max(folded) + 1):
-        seq = items[n].seq
+    between = [item.seq for item in items[min(folded) : max(folded) + 1]]
+    if taken.issuperset(between):
+        return Ranges(((low, high),))
+    for seq in between:
         if seq is None or not low <= seq < high:
             continue
         if seq in taken:
@@ -122,7 +116,8 @@ def fold_of(snapshot: Snapshot, wanted: Iterable[int]) -> set[int]:
     of = blocks_of(snapshot).of
     chosen = set(wanted)
     kept = kept_blocks(snapshot) | {block for n, block in enumerate(of) if n not in chosen}
-    return {n for n in chosen if of[n] not in kept and not stays(snapshot.items[n])}
+    items = snapshot.items
+    return {n for n in chosen if of[n] not in kept and (items[n].seq is not None or not stays(items[n]))}
 
 
 def worth(snapshot: Snapshot, fold: Collection[int]) -> int:

@@ -54,14 +54,14 @@ def maskable(item: Item, calls: Mapping[str, Call]) -> bool:
     """Whether an item is an entry whose results may be masked: not pinned, of no protected tool, not masked already."""
     if item.seq is None or item.pinned or item.signed:
         return False
-    results = [part for part in item.parts if part.kind is PartKind.TOOL_RESULT]
-    if not results or all(is_mask(part) for part in results):
-        return False
-    for part in results:
-        call = calls.get(part.call_id or "")
-        if call is not None and call.kind in PROTECTED:
-            return False
-    return True
+    written = False
+    for part in item.parts:
+        if part.kind is PartKind.TOOL_RESULT:
+            written = written or not part.text.startswith(MARK)
+            call = calls.get(part.call_id or "")
+            if call is not None and call.kind in PROTECTED:
+                return False
+    return written
 
 
 def placeholder(part: Part, call: Call | None) -> str:
@@ -86,6 +86,8 @@ def placeholder(part: Part, call: Call | None) -> str:
 
 def masked_parts(item: Item, text: str) -> tuple[Part, ...]:
     """The parts of a masked item: each result with its line of `text`, media beside them gone, all else as it was."""
+    if len(item.parts) == 1 and item.parts[0].kind is PartKind.TOOL_RESULT:
+        return (item.parts[0].with_text(text.partition("\n")[0]),)
     lines = iter(text.split("\n"))
     out: list[Part] = []
     for part in item.parts:
@@ -124,6 +126,9 @@ def masks_at(
 
 def placeholders(item: Item, calls: Mapping[str, Call], reason: str = "") -> str:
     """The lines for all results of an item, in order. `reason`: why it may go, in a few words."""
+    first = item.parts[0]
+    if len(item.parts) == 1 and first.kind is PartKind.TOOL_RESULT and not reason:  # most of them
+        return placeholder(first, calls.get(first.call_id or ""))
     media = sum(part.kind is PartKind.MEDIA for part in item.parts)
     lines = [placeholder(p, calls.get(p.call_id or "")) for p in item.parts if p.kind is PartKind.TOOL_RESULT]
     if media and lines and lines[-1].endswith("]"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from compaction.difference import same
 from compaction.files import inserted_text
 from compaction.masks import masked_parts
 from compaction.plan import FilesAnswer, GivenAnswer, Plan, Snapshot, SummaryAnswer
@@ -21,7 +22,7 @@ def merged(snapshot: Snapshot, plan: Plan, added: Iterable[Insert] = ()) -> tupl
     insertions stay in their order, without the absorbed ones; the new ones follow.
     """
     hidden = hidden_by(snapshot.edits) | plan.fold
-    by_seq = {item.seq: item for item in snapshot.items if item.seq is not None}
+    by_seq = {item.seq: item for item in snapshot.items if item.seq in plan.masks}
     bodies = {edit.seq: edit for edit in snapshot.edits if isinstance(edit, Replace) and edit.seq not in hidden}
     for seq, text in plan.masks.items():
         if seq not in hidden:
@@ -50,6 +51,11 @@ def made(what: str, snapshot: Snapshot) -> str:
 def is_made(item: Item) -> bool:
     """Whether an item is what a run of ours put in for something it folded."""
     return item.seq is None and _MADE.match(item.label) is not None
+
+
+def number_of(item: Item) -> int | None:
+    """The place of inserted text among the version's insertions; None for entries and repairs."""
+    return int(item.key[1:]) if item.seq is None and item.key[:1] == "i" and item.key[1:].isdigit() else None
 
 
 def made_at(snapshot: Snapshot) -> int | None:
@@ -115,46 +121,55 @@ def applied(snapshot: Snapshot, edits: Sequence[Edit]) -> list[Item]:
     `edits` hide and replace no less than the base's. Items that are neither entries nor insertions (an agent's own repair of a call
     without result) stay exactly where their call stays.
     """
-    hidden = hidden_by(edits)
-    was_hidden = hidden_by(snapshot.edits)
-    newly = set(hidden - was_hidden)  # asked for every item: a set answers faster than ranges
+    newly = set(hidden_by(edits) - hidden_by(snapshot.edits))  # asked for every item: a set answers faster than ranges
     bodies = {edit.seq: edit.parts for edit in edits if isinstance(edit, Replace)}
     old_inserts = [edit for edit in snapshot.edits if isinstance(edit, Insert)]
     new_inserts = [(n, edit) for n, edit in enumerate(edit for edit in edits if isinstance(edit, Insert))]
     numbers = _kept_numbers(old_inserts, [edit for _, edit in new_inserts])
     kept_new = set(numbers.values())
-    waiting = sorted(((edit.after, n, edit) for n, edit in new_inserts if n not in kept_new), key=lambda w: w[:2])
+    new = ((edit.after, n, edit) for n, edit in new_inserts if n not in kept_new)
+    waiting = sorted(new, key=lambda one: one[:2], reverse=True)  # the next one is the last
     out: list[Item] = []
-    at = 0
-    calls: set[str] = set()
+    calls = _Calls(out)
     for item in snapshot.items:
         seq = item.seq
         if seq is not None:
-            while at < len(waiting) and waiting[at][0] < seq:
-                out.append(inserted_item(waiting[at][2], waiting[at][1]))
-                at += 1
+            while waiting and waiting[-1][0] < seq:
+                _, n, edit = waiting.pop()
+                out.append(inserted_item(edit, n))
             if seq in newly:
                 continue
             body = bodies.get(seq)
-            calls.update(item.calls)
-            out.append(item if body is None or body == item.parts else item.left_with(body))
+            out.append(item if body is None or same(body, item.parts) else item.left_with(body))
             continue
-        if item.key.startswith("i") and item.key[1:].isdigit():
-            number = numbers.get(int(item.key[1:]))
+        old = number_of(item)
+        if old is not None:
+            number = numbers.get(old)
             if number is None:
                 continue
-            while at < len(waiting) and (waiting[at][0], waiting[at][1]) < (
-                item.after if item.after is not None else -1,
-                number,
-            ):
-                out.append(inserted_item(waiting[at][2], waiting[at][1]))
-                at += 1
-            calls.update(item.calls)
-            out.append(replace(item, key=f"i{number}"))
+            while waiting and waiting[-1][:2] < (-1 if item.after is None else item.after, number):
+                _, n, edit = waiting.pop()
+                out.append(inserted_item(edit, n))
+            out.append(item if number == old else replace(item, key=f"i{number}"))
         elif all(call in calls for call in item.results):
             out.append(item)
-    out.extend(inserted_item(edit, n) for _, n, edit in waiting[at:])
+    out.extend(inserted_item(edit, n) for _, n, edit in reversed(waiting))
     return out
+
+
+class _Calls:
+    """The calls of a list of items that grows, read as far as it has come where somebody asks: most contexts hold no repair of a call."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+        self.read = 0
+        self.known: set[str] = set()
+
+    def __contains__(self, call: str) -> bool:
+        for n in range(self.read, len(self.items)):
+            self.known.update(self.items[n].calls)
+        self.read = len(self.items)
+        return call in self.known
 
 
 def _kept_numbers(old: Sequence[Insert], new: Sequence[Insert]) -> dict[int, int]:

@@ -7,20 +7,21 @@ does what the preview showed.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from compaction.answers import along, answer, beside, refilled
 from compaction.checks import Check, checks, failures
+from compaction.difference import difference
+from compaction.fates import Change, Fate, changes_of, fates_of, tokens_after
 from compaction.masks import calls_of
 from compaction.merge import applied
 from compaction.plan import (
     Answer,
+    Ask,
     Budget,
     Count,
     FilesAnswer,
@@ -36,45 +37,23 @@ from compaction.plan import (
     SummaryAnswer,
     SummaryAsk,
 )
+from compaction.reinject.reading import DiskNote
 from compaction.retention import Retention, retention
 from compaction.strategies.base import Strategy
 from compaction.summary.extractive import relisted
 from compaction.summary.shapes import CONCLUSION, NINE
 from compaction.summary.survey import Survey, survey
 from compaction.summary.template import parse
-from sessions.contexts import Edit, Insert, InsertKind, Item
+from sessions.contexts import Edit, Insert, Item
 from sessions.entries import Part, PartKind
-from sessions.meters.tokens import sent_texts
 
 LANDS = (Status.COMPLETED, Status.PRUNED_ONLY)
-
-AGAIN = (
-    *(InsertKind.FILE, InsertKind.SKILL, InsertKind.PLAN, InsertKind.GOALS),
-    *(InsertKind.LAYER, InsertKind.LEARNED),
-)
 
 TOLD = 20
 """Summaries of one plan of which is told as they are written, about."""
 
 PROGRESS = 0.05
 """A compaction that takes away less than this share is said to be hardly worth it."""
-
-
-class Fate(StrEnum):
-    KEPT = "kept"
-    MASKED = "masked"
-    FOLDED = "folded"
-    PINNED = "pinned"
-    GHOST = "ghost"  # hidden already before
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A row of the table of what changes: `n` things and the tokens they add (or take away, negative)."""
-
-    what: str
-    n: int
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,45 +126,13 @@ class Preview:
             "fold": [list(span) for span in self.plan.fold.spans],
             "after": self.plan.after,
             "files_after": self.plan.files_after,
-            "fates": [[first, last, fate.value] for first, last, fate in self.fates],
+            "fates": [[first, last, str(fate)] for first, last, fate in self.fates],
             "counts": dict(self.counts),
             "changes": [asdict(change) for change in self.changes],
             "checks": [{"id": c.id, "label": c.label, "ok": c.ok, "detail": c.detail} for c in self.checks],
             "retention": None if self.retention is None else self.retention.to_json(),
-            "summary": None
-            if summary is None
-            else {
-                "summariser": summary.summariser,
-                "text": summary.text,
-                "sections": [
-                    {"title": s.title, "lines": [{"text": text, "seqs": list(seqs)} for text, seqs in s.lines]}
-                    for s in summary.sections
-                ],
-                "cost": dict(summary.cost),
-                "stands_in": summary.stands_in,
-            },
-            "files": None
-            if files is None
-            else {
-                "given": [
-                    {
-                        "path": f.path,
-                        "tokens": f.tokens,
-                        "cut": f.cut,
-                        "seqs": list(f.seqs),
-                        "known_lines": [list(span) for span in f.known_lines],
-                        "disk": None
-                        if f.disk is None
-                        else {
-                            "modified_at": f.disk.modified_at.isoformat(),
-                            "added": f.disk.added,
-                            "removed": f.disk.removed,
-                        },
-                    }
-                    for f in files.files
-                ],
-                "left_out": [{"path": path, "reason": reason} for path, reason in files.left_out],
-            },
+            "summary": None if summary is None else _summary_json(summary),
+            "files": None if files is None else _files_json(files),
             "given": [
                 {
                     "kind": one.kind.value,
@@ -198,6 +145,40 @@ class Preview:
             ],
             "warnings": list(self.warnings),
         }
+
+
+def _summary_json(summary: SummaryAnswer) -> dict[str, Any]:
+    return {
+        "summariser": summary.summariser,
+        "text": summary.text,
+        "sections": [
+            {"title": section.title, "lines": [{"text": text, "seqs": list(seqs)} for text, seqs in section.lines]}
+            for section in summary.sections
+        ],
+        "cost": dict(summary.cost),
+        "stands_in": summary.stands_in,
+    }
+
+
+def _files_json(files: FilesAnswer) -> dict[str, Any]:
+    return {
+        "given": [
+            {
+                "path": file.path,
+                "tokens": file.tokens,
+                "cut": file.cut,
+                "seqs": list(file.seqs),
+                "known_lines": [list(span) for span in file.known_lines],
+                "disk": None if file.disk is None else _disk_json(file.disk),
+            }
+            for file in files.files
+        ],
+        "left_out": [{"path": path, "reason": reason} for path, reason in files.left_out],
+    }
+
+
+def _disk_json(note: DiskNote) -> dict[str, Any]:
+    return {"modified_at": note.modified_at.isoformat(), "added": note.added, "removed": note.removed}
 
 
 def _words(parts: Sequence[Part]) -> str:
@@ -240,53 +221,71 @@ def preview(
     if plan.status not in LANDS:
         return _result(snapshot, budget, params, plan, (), Outcome(snapshot.edits, plan.status, plan.reason))
     told("survey", "reading what the context holds")
-    surveyed = survey(snapshot.items, calls_of(snapshot))
-    answers: list[Answer] = []
+    surveyed = _survey_of(snapshot)
     gone = frozenset(without)
     asks = [replace(ask, without=ask.without | gone) if isinstance(ask, FilesAsk) else ask for ask in plan.asks]
-    brought: list[Answer] = []
-    summaries = [ask for ask in asks if isinstance(ask, SummaryAsk)]
-    said = {id(ask) for ask in summaries[:: 1 + len(summaries) // TOLD]}  # of thousands of folds not every one is news
-    for ask in asks:
-        if isinstance(ask, SummaryAsk):
-            if id(ask) in said:
-                told("summary", f"summarising {len(ask.items):,} items in at most {ask.max_tokens:,} tokens")
-            if edited_summary is not None and not any(isinstance(a, SummaryAnswer) for a in answers):
-                words = _relisted(edited_summary.strip(), ask, snapshot, surveyed, budget)
-                answers.append(SummaryAnswer(ask.key, words, "edited", tuple(parse(words))))
-                continue
-            asked = beside(replace(ask, instructions=instructions) if instructions else ask, brought)
-            if writer is None:
-                answers.append(answer(asked, snapshot, budget.count, surveyed=surveyed))
-                continue
-            try:
-                answers.append(writer(asked, snapshot, budget.count, surveyed))
-            except NotWritten as failure:
-                nothing = Outcome(snapshot.edits, failure.status, str(failure))
-                return _result(snapshot, budget, params, plan, tuple(answers), nothing, summariser=summariser)
-        elif not isinstance(ask, FilesAsk):
-            told("again", "finding skills, plan, goals and memory")
-            ask = along(ask, brought) if isinstance(ask, LayersAsk) else ask  # noqa: PLW2901 -- the same ask, filled in
-            answers.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
-        else:
-            told("files", "reconstructing files from the transcript")
-            brought.append(answer(ask, snapshot, budget.count, surveyed=surveyed))
-            answers.append(brought[-1])
-    if writer is None:  # a model's summary has another length each time: what it leaves is not known beforehand
-        answers = refilled(asks, answers, snapshot, budget.count, surveyed=surveyed)
+    answering = _Answering(snapshot, budget, surveyed, told, writer, instructions, edited_summary)
+    try:
+        answers = answering.all(asks)
+    except NotWritten as failure:
+        nothing = Outcome(snapshot.edits, failure.status, str(failure))
+        return _result(snapshot, budget, params, plan, tuple(answering.answers), nothing, summariser=summariser)
     told("check", "checking the new context")
     outcome = strategy.finish(plan, snapshot, answers)
-    return _result(
-        snapshot,
-        budget,
-        params,
-        plan,
-        tuple(answers),
-        outcome,
-        surveyed,
-        _notes(answers, instructions),
-        summariser=summariser,
-    )
+    notes = _notes(answers, instructions)
+    return _result(snapshot, budget, params, plan, tuple(answers), outcome, surveyed, notes, summariser=summariser)
+
+
+@dataclass(slots=True)
+class _Answering:
+    """The asks of one plan as they are answered, in their order: what files bring back is known to the summaries after them."""
+
+    snapshot: Snapshot
+    budget: Budget
+    surveyed: Survey
+    told: Callable[[str, str], None]
+    writer: Writer | None
+    instructions: str
+    edited: str | None
+    answers: list[Answer] = field(default_factory=list)
+    brought: list[Answer] = field(default_factory=list)
+
+    def all(self, asks: Sequence[Ask]) -> list[Answer]:
+        """The answers; those so far stand in `answers` where a writer raises NotWritten."""
+        summaries = [ask for ask in asks if isinstance(ask, SummaryAsk)]
+        news = {id(ask) for ask in summaries[:: 1 + len(summaries) // TOLD]}  # of thousands of folds not every one is
+        for ask in asks:
+            match ask:
+                case SummaryAsk():
+                    if id(ask) in news:
+                        words = f"summarising {len(ask.items):,} items in at most {ask.max_tokens:,} tokens"
+                        self.told("summary", words)
+                    self.answers.append(self._summary(ask))
+                case FilesAsk():
+                    self.told("files", "reconstructing files from the transcript")
+                    self.brought.append(self._answer(ask))
+                    self.answers.append(self.brought[-1])
+                case _:
+                    self.told("again", "finding skills, plan, goals and memory")
+                    self.answers.append(self._answer(along(ask, self.brought) if isinstance(ask, LayersAsk) else ask))
+        if (
+            self.writer is not None
+        ):  # a model's summary has another length each time: what it leaves is not known beforehand
+            return self.answers
+        return refilled(asks, self.answers, self.snapshot, self.budget.count, surveyed=self.surveyed)
+
+    def _answer(self, ask: Ask) -> Answer:
+        return answer(ask, self.snapshot, self.budget.count, surveyed=self.surveyed)
+
+    def _summary(self, ask: SummaryAsk) -> Answer:
+        """A person's words for the first summary where there are any, else what the writer writes, else the extractive one."""
+        if self.edited is not None and not any(isinstance(one, SummaryAnswer) for one in self.answers):
+            words = _relisted(self.edited.strip(), ask, self.snapshot, self.surveyed, self.budget)
+            return SummaryAnswer(ask.key, words, "edited", tuple(parse(words)))
+        asked = beside(replace(ask, instructions=self.instructions) if self.instructions else ask, self.brought)
+        if self.writer is None:
+            return self._answer(asked)
+        return self.writer(asked, self.snapshot, self.budget.count, self.surveyed)
 
 
 def _relisted(words: str, ask: SummaryAsk, snapshot: Snapshot, surveyed: Survey, budget: Budget) -> str:
@@ -316,10 +315,18 @@ def with_inserts(made: Preview, snapshot: Snapshot, budget: Budget, inserts: Seq
     return replace(longer, retention=made.retention, warnings=made.warnings, digest=made.digest)
 
 
+def _survey_of(snapshot: Snapshot) -> Survey:
+    """The survey of a context, made once per snapshot: strategies that are compared share it."""
+    known: Survey | None = snapshot.memo.get("survey")
+    if known is None:
+        known = snapshot.memo["survey"] = survey(snapshot.items, calls_of(snapshot))
+    return known
+
+
 def _pinned(snapshot: Snapshot, pins: Iterable[int]) -> Snapshot:
     wanted = snapshot.pinned | frozenset(pins)
     if not wanted or all(item.pinned for item in snapshot.items if item.seq in wanted):
-        return replace(snapshot, pinned=wanted)
+        return snapshot if wanted == snapshot.pinned else replace(snapshot, pinned=wanted)
     items = tuple(replace(i, pinned=True) if i.seq in wanted and not i.pinned else i for i in snapshot.items)
     return replace(snapshot, items=items, pinned=wanted)
 
@@ -339,7 +346,8 @@ def _result(
     before = snapshot.total
     lands = outcome.status in LANDS
     items = tuple(applied(snapshot, outcome.edits)) if lands else snapshot.items
-    tokens = _tokens(snapshot, items, budget) if lands else snapshot.tokens
+    changed = difference(snapshot.items, items)
+    tokens = tokens_after(snapshot, changed, budget) if lands else snapshot.tokens
     after = sum(tokens)
     found: tuple[Check, ...] = ()
     report: Retention | None = None
@@ -347,14 +355,22 @@ def _result(
     if lands:
         shape = next((ask.template for ask in plan.asks if isinstance(ask, SummaryAsk)), NINE)
         found = tuple(
-            checks(snapshot.items, items, tokens_before=before, tokens_after=after, pinned=snapshot.pinned, shape=shape)
+            checks(
+                snapshot.items,
+                items,
+                tokens_before=before,
+                tokens_after=after,
+                pinned=snapshot.pinned,
+                shape=shape,
+                changed=changed,
+            )
         )
         wrong = failures(found)
         if wrong:
             status, reason = wrong[0].status, "; ".join(f"{check.label}: {check.detail}" for check in wrong)
         if surveyed is not None:
-            report = retention(surveyed, snapshot.items, items)
-    fates, counts = _fates(snapshot, items)
+            report = retention(surveyed, snapshot.items, items, changed)
+    fates, counts = fates_of(snapshot, changed)
     return Preview(
         strategy=plan.strategy,
         params=params,
@@ -370,7 +386,7 @@ def _result(
         threshold=budget.threshold,
         fates=fates,
         counts=counts,
-        changes=tuple(_changes(snapshot, items, tokens)) if lands else (),
+        changes=tuple(changes_of(snapshot, changed, tokens)) if lands else (),
         checks=found,
         retention=report,
         warnings=(*warnings, *outcome.warnings, *_warnings(plan, before, after, report, lands=lands)),
@@ -378,102 +394,6 @@ def _result(
         reason=reason,
         digest=_digest(plan, answers, outcome, snapshot, summariser),
     )
-
-
-def _tokens(snapshot: Snapshot, items: Sequence[Item], budget: Budget) -> tuple[int, ...]:
-    """Tokens of each item after: as measured before where it is the same, else counted anew by the same meter."""
-    known = {id(item.parts): tokens for item, tokens in zip(snapshot.items, snapshot.tokens, strict=True)}
-    counted: Mapping[str, int] = snapshot.memo.get("counted", {})  # the lines of masks
-    out: list[int] = []
-    texts: list[str] = []
-    owners: list[int] = []
-    for n, item in enumerate(items):
-        tokens = known.get(id(item.parts))
-        out.append(tokens or 0)
-        if tokens is None:
-            for part in item.parts:
-                for text in sent_texts(part):
-                    cost = counted.get(text)
-                    if cost is not None:
-                        out[n] += cost
-                        continue
-                    texts.append(text)
-                    owners.append(n)
-    for n, tokens in zip(owners, budget.count(texts), strict=True):
-        out[n] += tokens
-    return tuple(out)
-
-
-def _fates(snapshot: Snapshot, after: Sequence[Item]) -> tuple[tuple[tuple[int, int, Fate], ...], dict[str, int]]:
-    bodies = {item.seq: item for item in after if item.seq is not None}
-    by_seq: dict[int, Fate] = {}
-    for item in snapshot.items:
-        seq = item.seq
-        if seq is None:
-            continue
-        new = bodies.get(seq)
-        if new is None:
-            by_seq[seq] = Fate.FOLDED
-        elif item.pinned:
-            by_seq[seq] = Fate.PINNED
-        else:
-            by_seq[seq] = Fate.MASKED if new.masked else Fate.KEPT
-    if snapshot.ghosts:
-        for item in snapshot.log():
-            if item.seq is not None and item.seq not in by_seq and item.seq in snapshot.ghosts:
-                by_seq[item.seq] = Fate.GHOST
-    stretches: list[tuple[int, int, Fate]] = []
-    for seq in sorted(by_seq):
-        fate = by_seq[seq]
-        if stretches and stretches[-1][2] is fate and fate is not Fate.PINNED:
-            stretches[-1] = (stretches[-1][0], seq, fate)
-        else:
-            stretches.append((seq, seq, fate))
-    counts = {fate.value: 0 for fate in Fate} | {fate.value: n for fate, n in Counter(by_seq.values()).items()}
-    old = {id(item.parts) for item in snapshot.items if item.inserted}
-    counts["re-injected"] = sum(1 for item in after if item.kind in AGAIN and id(item.parts) not in old)
-    return tuple(stretches), counts
-
-
-_ADDED = {
-    InsertKind.SUMMARY: "summary",
-    InsertKind.MEMORY: "memory",
-    InsertKind.FILE: "files",
-    InsertKind.SKILL: "skills",
-    InsertKind.PLAN: "plan",
-    InsertKind.GOALS: "goals",
-    InsertKind.LAYER: "memory files",
-    InsertKind.LEARNED: "project memory",
-}
-"""Under which name the table of changes counts a new insertion."""
-
-
-def _changes(snapshot: Snapshot, items: Sequence[Item], tokens: Sequence[int]) -> list[Change]:
-    was = {item.seq: n for n, item in enumerate(snapshot.items) if item.seq is not None}
-    old = {id(item.parts): n for n, item in enumerate(snapshot.items) if item.inserted}
-    rows = {name: [0, 0] for name in ("masked", "folded", "superseded", *_ADDED.values(), "other")}
-
-    def count(name: str, tokens: int) -> None:
-        rows[name][0] += 1
-        rows[name][1] += tokens
-
-    seen: set[int] = set()
-    for item, now in zip(items, tokens, strict=True):
-        if item.seq is None:
-            place = old.get(id(item.parts))
-            if place is not None:
-                seen.add(place)
-            else:
-                count(_ADDED.get(InsertKind(item.kind), "other"), now)
-            continue
-        place = was[item.seq]
-        seen.add(place)
-        if item.parts is not snapshot.items[place].parts:
-            count("masked", now - snapshot.tokens[place])
-    for n, item in enumerate(snapshot.items):
-        if n not in seen:
-            count("folded" if item.seq is not None else "superseded", -snapshot.tokens[n])
-    return [Change(name, n, delta) for name, (n, delta) in rows.items() if n]
 
 
 def _warnings(plan: Plan, before: int, after: int, report: Retention | None, *, lands: bool) -> list[str]:

@@ -122,6 +122,7 @@ class _Gatherer:
         self.cwd = cwd
         self.every = every
         self.files: dict[str, History] = {}
+        self.names: dict[tuple[str, str | None], str] = {}  # the same few paths come again and again
         self.n = 0
 
     def take(self, call: Call, output: str, seqs: tuple[int, ...]) -> None:
@@ -223,11 +224,14 @@ class _Gatherer:
                     known.ops.append(Op("forget", self.n, ()))
 
     def _absolute(self, path: str, base: str | None = None) -> str:
-        return (
-            absolute(path, base or self.cwd)
-            if base is None or base.startswith("/")
-            else absolute(absolute(path, base), self.cwd)
-        )
+        known = self.names.get((path, base))
+        if known is None:
+            known = self.names[path, base] = (
+                absolute(path, base or self.cwd)
+                if base is None or base.startswith("/")
+                else absolute(absolute(path, base), self.cwd)
+            )
+        return known
 
     def _add(self, path: str, op: Op, base: str | None = None) -> None:
         name = self._absolute(path, base)
@@ -275,6 +279,8 @@ def numbered(output: str) -> tuple[list[str], int]:
     """The lines behind line numbers in a tool's output, and the number of the first; ([], 0) where there are none."""
     lines: list[str] = []
     first = 0
+    if "\u2192" not in output and "\t" not in output:
+        return lines, first
     for line in output.split("\n"):
         match = _NUMBERED.match(line)
         if match is None:

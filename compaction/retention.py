@@ -12,6 +12,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Any
 
+from compaction.difference import WHOLE, Difference, difference
 from compaction.summary.events import Voice
 from compaction.summary.items import PATH, path_term, shown, terms, weight, words
 from compaction.summary.need import TYPICAL_ERROR, predicted_recall
@@ -112,9 +113,11 @@ class Retention:
         return asdict(self)
 
 
-def retention(survey: Survey, before: Sequence[Item], after: Sequence[Item]) -> Retention:
-    """The report on `after`, the survey being of `before`."""
-    there = _There(survey, before, after)
+def retention(
+    survey: Survey, before: Sequence[Item], after: Sequence[Item], changed: Difference | None = None
+) -> Retention:
+    """The report on `after`, the survey being of `before`. `changed`: their difference, where the caller has it already."""
+    there = _There(survey, difference(before, after) if changed is None else changed)
     facts = list(_facts(survey, there))
     needed = survey.needs
     share = predicted_recall(needed, there.terms)
@@ -147,26 +150,10 @@ READ_ADDED = 1_000_000
 class _There:
     """What a context holds: positions kept whole, positions masked, and the text that was put in."""
 
-    def __init__(self, survey: Survey, before: Sequence[Item], after: Sequence[Item]) -> None:
-        bodies = {item.seq: item for item in after if item.seq is not None}
-        old_inserted = {id(item.parts) for item in before if item.inserted}
-        inserted = {id(item.parts) for item in after if item.inserted}
-        self.whole: set[int] = set()
-        self.masked: set[int] = set()
-        added: list[str] = [item.text for item in after if item.inserted and id(item.parts) not in old_inserted]
-        for n, item in enumerate(before):
-            if item.seq is None:
-                if id(item.parts) in inserted:
-                    self.whole.add(n)
-                continue
-            new = bodies.get(item.seq)
-            if new is None:
-                continue
-            if new.parts is item.parts or new.parts == item.parts:
-                self.whole.add(n)
-            else:
-                self.masked.add(n)
-                added.append(new.text)
+    def __init__(self, survey: Survey, changed: Difference) -> None:
+        self.whole = {n for n, stands in enumerate(changed.stands) if stands == WHOLE}
+        self.masked = {n for n, _ in changed.less}
+        added = [item.text for item in changed.new] + [changed.after[n].text for _, n in changed.less]
         self.terms = survey.terms_of(self.whole)
         added = _newest(dict.fromkeys(added))  # many masks say the same
         for text in added:

@@ -119,7 +119,12 @@ class Call:
     @property
     def values(self) -> str:
         """The words of the arguments without their names: what the agent wrote, not the shape of the tool."""
-        return self.raw if self.args is None else "\n".join(_strings(self.args))
+        if self.args is None:
+            return self.raw
+        values = list(self.args.values())
+        if set(map(type, values)) == {str}:  # most calls
+            return "\n".join(values)
+        return "\n".join(_strings(self.args))
 
 
 @lru_cache(maxsize=4_096)
@@ -143,7 +148,7 @@ def understand(part: Part, seq: int | None = None) -> Call:
         if isinstance(loaded, dict):
             args = loaded
     kind = kind_of(tool)
-    call = Call(tool, kind, part.text, args, call_id=part.call_id, seq=seq)
+    call = Call(tool, kind, part.text, args, None, None, None, part.call_id, seq)
     if args is None:
         if kind is ToolKind.PATCH:
             call.patch = part.text

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from sessions.entries import Kind, Part, PartKind, Role, SizeVector, digest_of
 from sessions.ranges import Ranges
+from sessions.values import value
 
 
 class InsertKind(StrEnum):
@@ -36,7 +37,7 @@ class Hide:
     ranges: Ranges
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Replace:
     """An entry that stays in place while its body is replaced. `parts` keep the pairing: same calls and results, other text."""
 
@@ -66,7 +67,7 @@ class Insert:
 type Edit = Hide | Replace | Insert
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Item:
     """One place of a context: an entry kept, an entry masked, or inserted text.
 

@@ -120,7 +120,8 @@ def measure(session_id: Any, edits: Sequence[Edit], until_seq: int | None = None
     hasher = hashlib.blake2b(digest_size=16)
     tokens = 0
     at = 0
-    for seq, digest, count in visible_digests(session_id, hidden_by(edits), until_seq):
+    cuts = {edit.after + 1 for edit in waiting} | {cut for seq in replaced for cut in (seq, seq + 1)}
+    for seq, digest, count in visible_digests(session_id, hidden_by(edits), until_seq, cuts=sorted(cuts)):
         while at < len(waiting) and waiting[at].after < seq:
             hasher.update(digest_of(waiting[at].role, waiting[at].parts))
             tokens += vectors[id(waiting[at])].tokens

@@ -407,11 +407,19 @@ def native_key(version: NativeVersion) -> str:
     return hasher.hexdigest()
 
 
-def visible_digests(session_id: Any, hidden: Ranges, until_seq: int | None = None) -> Iterator[tuple[int, bytes, int]]:
-    """Of every sent entry that is not hidden, in order: seq, digest, o200k tokens."""
+def visible_digests(
+    session_id: Any, hidden: Ranges, until_seq: int | None = None, *, cuts: Sequence[int] = ()
+) -> Iterator[tuple[int, bytes, int]]:
+    """Of the sent entries that are not hidden, in order, those between two `cuts` together: first seq, digests in a row, o200k tokens.
+
+    `cuts`: sorted; each is the seq before which a new row begins.
+    """
     if until_seq is not None and until_seq < 0:
         return
-    query = "SELECT seq, digest, tokens FROM agent_sessions_entry WHERE session_id = %s AND sent AND NOT (%s::int4multirange @> seq)"
+    query = (
+        "SELECT min(seq), string_agg(digest, ''::bytea ORDER BY seq), sum(tokens) FROM agent_sessions_entry "
+        "WHERE session_id = %s AND sent AND NOT (%s::int4multirange @> seq)"
+    )
     values: list[Any] = [session_id, to_multirange(hidden)]
     if hidden:
         # What a compaction hides is one long span: the key leads over it, where the multirange would be asked of every row.
@@ -421,7 +429,11 @@ def visible_digests(session_id: Any, hidden: Ranges, until_seq: int | None = Non
     if until_seq is not None:
         query += " AND seq <= %s"
         values.append(until_seq)
+    if cuts:
+        query += " GROUP BY width_bucket(seq, %s::int[])"
+        values.append(list(cuts))
     with connection.cursor() as cursor:
-        cursor.execute(query + " ORDER BY seq", values)
-        for seq, digest, tokens in cursor:
-            yield seq, bytes(digest), tokens
+        cursor.execute(query + " ORDER BY 1", values)
+        for seq, digests, tokens in cursor:
+            if seq is not None:  # of nothing, one row of nothing
+                yield seq, bytes(digests), int(tokens)

@@ -17,12 +17,12 @@ from compaction.folding import (
     blocks_of,
     is_summary,
     kept_blocks,
-    number_of,
     numbers_of,
     spans,
     standing_of,
     stays,
 )
+from compaction.merge import number_of
 from compaction.outputs import Left
 from compaction.plan import (
     Ask,

@@ -166,7 +166,7 @@ def _branches(snapshot: Snapshot, roots: Mapping[str, str], *, keep_messages: bo
     """The positions of each closed branch that go: whole answers that lie in it, and our earlier notes on goals of it."""
     items = snapshot.items
     of = blocks_of(snapshot).of
-    owner = [roots.get(_goal_of(item) or "") for item in items]
+    owner = [roots.get((item.goal if item.seq is not None else _goal_of(item)) or "") for item in items]
     mixed: set[int] = set()
     first: dict[int, str | None] = {}
     for n, root in enumerate(owner):

@@ -70,22 +70,25 @@ STRATEGY = Mask()
 
 def _candidates(snapshot: Snapshot, params: Mapping[str, Any]) -> list[int]:
     """Positions of results that are neither among the newest nor protected, oldest first."""
-    items, tokens = snapshot.items, snapshot.tokens
+    items, tokens, pinned = snapshot.items, snapshot.tokens, snapshot.pinned
     calls = calls_of(snapshot)
+    newest, protect, newest_turns = params["results"], params["protect"], params["turns"]
+    least, errors = params["least"], params["errors"]
     results = output = turns = 0
     found: list[int] = []
     for n in range(len(items) - 1, -1, -1):
         item = items[n]
-        turns += is_boundary(item)
+        if turns < newest_turns:
+            turns += is_boundary(item)
         if not item.results:
             continue
-        newest = results < params["results"] or output < params["protect"] or turns < params["turns"]
+        young = results < newest or output < protect or turns < newest_turns
         results += 1
         if not item.masked:
             output += tokens[n]
-        if newest or tokens[n] < params["least"] or item.seq in snapshot.pinned or not maskable(item, calls):
+        if young or tokens[n] < least or item.seq in pinned or not maskable(item, calls):
             continue
-        if params["errors"] and _failed(item):
+        if errors and _failed(item):
             continue
         found.append(n)
     return found[::-1]

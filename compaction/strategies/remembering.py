@@ -12,12 +12,11 @@ from compaction.folding import (
     blocks_of,
     is_summary,
     kept_blocks,
-    number_of,
     numbers_of,
     spans,
     stays,
 )
-from compaction.merge import made, stood_for
+from compaction.merge import made, number_of, stood_for
 from compaction.outputs import Left
 from compaction.plan import Budget, Plan, Snapshot
 from compaction.reinject.cutting import head_of

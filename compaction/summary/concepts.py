@@ -274,9 +274,7 @@ def usages(survey: Survey, folded: set[int]) -> tuple[list[Usage], list[str]]:
             if not any(term in wanted for term in needs.terms_at[event.n]):
                 continue
             for line, path, told in _lines(event):
-                for term in terms(line):
-                    if term not in wanted:
-                        continue
+                for term in sorted(terms(line) & wanted.keys()):  # a set's order is another in every process
                     far = abs(len(line) - IDEAL) + (400 if output else 0)
                     if term not in best or far < best[term][0]:
                         best[term] = (far, line, event, path, told, output)

@@ -110,6 +110,10 @@ def _result(found: _Stretch, part: Part, call: Call | None, seqs: tuple[int, ...
         return
     seqs = seqs if call.seq is None else (call.seq, *seqs)
     output = output_of(part)
+    touches = call.kind in _CHANGES or call.kind is ToolKind.READ
+    if touches and call.path is not None and not output.failed and not found.failed:  # most calls
+        (found.read if call.kind is ToolKind.READ else found.changed).setdefault(call.path, []).extend(seqs)
+        return
     what = one_line(call.argument, 160)
     key = f"{call.kind} {what}"
     if output.failed:
@@ -123,7 +127,7 @@ def _result(found: _Stretch, part: Part, call: Call | None, seqs: tuple[int, ...
         found.ran[what] = (ended, seqs)
     elif call.kind is ToolKind.AGENT and not output.failed:
         found.explored.append((f"{what} → {one_line(output.text, 400)}", seqs))
-    elif not output.failed and (call.kind in _CHANGES or call.kind is ToolKind.READ):
+    elif not output.failed and touches:
         uses = found.changed if call.kind in _CHANGES else found.read
         for path in [what] if call.path is None else [call.path]:
             uses.setdefault(path, []).extend(seqs)
@@ -134,11 +138,13 @@ def _lines(found: _Stretch) -> list[_Line]:
 
     def add(rank: int, section: int, texts: Iterable[tuple[str, tuple[int, ...]]]) -> None:
         for n, (text, seqs) in enumerate(texts):
-            out.append(_Line(rank, (section, n), text, tuple(dict.fromkeys(seqs))))
+            out.append(_Line(rank, (section, n), text, tuple(dict.fromkeys(seqs)) if len(seqs) > 1 else seqs))
 
     add(1, 0, ((text if text.endswith(EARLIER) else f"{text} {EARLIER}", seqs) for text, seqs in found.earlier))
-    rules = [one for one in found.asked if is_instruction(one[0])]
-    others = [one for one in found.asked if not is_instruction(one[0])]
+    rules: list[tuple[str, tuple[int, ...]]] = []
+    others: list[tuple[str, tuple[int, ...]]] = []
+    for one in found.asked:
+        (rules if is_instruction(one[0]) else others).append(one)
     add(2, 1, ((f"asked: {one_line(text, 400)}", seqs) for text, seqs in rules))
     add(4, 2, ((f"asked: {one_line(text, 200)}", seqs) for text, seqs in others[-_MESSAGES:]))
     add(7, 3, ((clip(text, 300), seqs) for text, seqs in found.remarks[-_REMARKS:]))

@@ -130,14 +130,17 @@ def read(items: Iterable[Item], understood: Mapping[str, Call] | None = None) ->
     calls: dict[str, Call] = {}
     step = 0
     answering = False
+    # Looked up once: an attribute of an enumeration costs as much as what is done with it here.
+    text_part, call_part, result_part = PartKind.TEXT, PartKind.TOOL_CALL, PartKind.TOOL_RESULT
+    call_voice, result_voice = Voice.CALL, Voice.RESULT
     for pos, item in enumerate(items):
         kind = item.kind
         if kind is Kind.REASONING or kind is Kind.CONTEXT:
             continue
         seqs = (item.seq,) if item.seq is not None else _bounds(item)
-        voice = _voice(item)
+        voice = None if kind is Kind.TOOL_CALL or kind is Kind.TOOL_RESULT else _voice(item)
         for part in item.parts:
-            if part.kind is PartKind.TEXT:
+            if part.kind is text_part:
                 if voice is None:
                     continue
                 role = part.role or item.role
@@ -153,30 +156,19 @@ def read(items: Iterable[Item], understood: Mapping[str, Call] | None = None) ->
                 else:
                     answering = False
                 events.append(Event(len(events), pos, seqs, speaker, text, step))
-            elif part.kind is PartKind.TOOL_CALL:
+            elif part.kind is call_part:
                 step += not answering
                 answering = True
                 call = known.get(part.call_id or "") or understand(part, item.seq)
                 if part.call_id:
                     calls[part.call_id] = call
-                events.append(Event(len(events), pos, seqs, Voice.CALL, call.values, step, call))
-            elif part.kind is PartKind.TOOL_RESULT:
+                events.append(Event(len(events), pos, seqs, call_voice, call.values, step, call))
+            elif part.kind is result_part:
                 answering = False
                 output = output_of(part)
-                call_of = calls.get(part.call_id or "")
+                asked = calls.get(part.call_id or "")
                 told = _REMINDER.sub("", output.text) if "<system-reminder>" in output.text else output.text
-                events.append(
-                    Event(
-                        len(events),
-                        pos,
-                        seqs,
-                        Voice.RESULT,
-                        told,
-                        step,
-                        call_of,
-                        output,
-                    )
-                )
+                events.append(Event(len(events), pos, seqs, result_voice, told, step, asked, output))
     return events
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
+from math import fsum
 
 from compaction.plan import Count, Section, SummaryAnswer
 from compaction.summary.events import Voice
@@ -117,7 +118,9 @@ def _choose(units: Sequence[Unit], survey: Survey, covered: set[str], budget: in
     worth = {term: survey.needs.value(term) for unit in units for term in unit.terms}
 
     def score(unit: Unit) -> float:
-        gain = PRIOR * unit.prior + sum([worth[term] for term in unit.terms if term not in covered])
+        gain = PRIOR * unit.prior + fsum(
+            [worth[term] for term in unit.terms if term not in covered]
+        )  # in any order the same
         return gain * (BARE if unit.bare else 1.0) / (unit.tokens + OVERHEAD)
 
     def greedily(candidates: Iterable[int], most: float) -> list[int]:

@@ -250,14 +250,19 @@ def unmarked(sentence: str) -> str:
 
 
 def is_instruction(text: str) -> bool:
-    low = text.lower()
-    return any(hint in low for hint in _INSTRUCTION_HINTS) and _INSTRUCTION.search(text) is not None
+    return _hinted(text.lower(), _INSTRUCTION_HINTS) and _INSTRUCTION.search(text) is not None
+
+
+def _hinted(low: str, hints: Sequence[str]) -> bool:
+    for hint in hints:  # noqa: SIM110 -- asked of every message: without a generator
+        if hint in low:
+            return True
+    return False
 
 
 def decided(text: str) -> list[str]:
     """The sentences that say what was decided, or why."""
-    low = text.lower()
-    if not any(hint in low for hint in _DECISION_HINTS) or _DECISION.search(text) is None:
+    if not _hinted(text.lower(), _DECISION_HINTS) or _DECISION.search(text) is None:
         return []
     found = []
     for raw in _SENTENCE.split(text):
@@ -280,7 +285,7 @@ class _Finder:
         self.found = Findings()
         self.pending: dict[str, list[Failure]] = {}
         self.edited: list[tuple[int, str]] = []
-        self.olds: dict[str, list[tuple[str, str]]] = {}
+        self.olds: dict[str, set[tuple[str, str]]] = {}
         self.tasks: dict[str, Todo] = {}
         self.plan: list[Todo] = []
         self.task_calls: dict[str, Todo] = {}
@@ -393,11 +398,11 @@ class _Finder:
             self.edited.append((event.n, path))
             use.news.append(new)
             if old.strip() and not whole:
-                pairs = self.olds.setdefault(path, [])
+                pairs = self.olds.setdefault(path, set())
                 if (new, old) in pairs:
                     text = f"reverted in {path}: {one_line(old, 160)}"
                     self.found.dropped.append(Remark(event.n, seqs, text))
-                pairs.append((old, new))
+                pairs.add((old, new))
 
     def _plan(self, event: Event, call: Call) -> None:
         args = call.args or {}

@@ -201,10 +201,27 @@ _LETTERS = re.compile(r"[A-Za-z]{2}")
 def terms(text: str) -> set[str]:
     """The terms of a text."""
     found: set[str] = set()
+    if "http" not in text:  # no token but an address goes on over white space of any kind
+        text = " ".join(_telling(set(text.split())))
     for token in set(_TOKENS.findall(text)):
         if keys := _of(token):
             found.update(keys)
     return found
+
+
+_PLAIN: set[str] = set()
+_MOST_PLAIN = 50_000
+
+
+def _telling(found: set[str]) -> list[str]:
+    """Those of the words that may hold a term: a word of small letters alone never does, and most words are that."""
+    plain: list[str] = []
+    telling: list[str] = []
+    for word in found - _PLAIN:
+        (plain if word.isalpha() and word.islower() else telling).append(word)
+    if plain and len(_PLAIN) < _MOST_PLAIN:
+        _PLAIN.update(plain)
+    return telling
 
 
 def terms_of(texts: Iterable[str]) -> set[str]:

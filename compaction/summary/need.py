@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, fsum, log
 
 from compaction.summary.events import Event, Voice, is_edit
 from compaction.summary.items import LITERAL, URL, terms, weight
@@ -73,7 +73,7 @@ class Needs:
     @property
     def expected(self) -> float:
         """About how many of the terms will be needed again."""
-        return sum(self.p.values())
+        return fsum(self.p.values())
 
 
 def needs(events: Sequence[Event], todo: Iterable[str] = ()) -> Needs:
@@ -140,16 +140,13 @@ def chance(term: str, use: Use, now: int, *, planned: bool) -> float:
 
 def predicted_recall(needed: Needs, present: set[str] | Mapping[str, object]) -> float | None:
     """The share of expected future use whose terms are `present`: pFUR, between 0 and 1; None where nothing can be expected."""
-    total = kept = 0.0
-    for term, p in needed.p.items():
-        worth = p * weight(term)
-        total += worth
-        if term in present:
-            kept += worth
-    return kept / total if total else None
+    # Exact sums: the order of the terms is another in every process.
+    total = fsum([p * weight(term) for term, p in needed.p.items()])
+    return fsum([p * weight(term) for term, p in needed.p.items() if term in present]) / total if total else None
 
 
 _NONE: frozenset[str] = frozenset()
+_SHORT = 200  # characters
 
 
 def _read(events: Sequence[Event]) -> tuple[list[AbstractSet[str]], int]:
@@ -157,11 +154,17 @@ def _read(events: Sequence[Event]) -> tuple[list[AbstractSet[str]], int]:
     out: list[AbstractSet[str]] = [_NONE] * len(events)
     unread = 0
     outputs = (Voice.RESULT, Voice.FILE)
+    again: dict[str, AbstractSet[str]] = {}  # the same few paths and commands stand in very many calls
     for event in reversed(events):
         if event.voice not in outputs:
             text = event.text if len(event.text) <= 40_000 else event.text[:30_000] + "\n" + event.text[-10_000:]
             if left > -READ_CHARACTERS:
-                out[event.n] = terms(text)
+                found = again.get(text) if len(text) <= _SHORT else None
+                if found is None:
+                    found = terms(text)
+                    if len(text) <= _SHORT:
+                        again[text] = found
+                out[event.n] = found
                 left -= len(text)
             else:
                 unread += 1

@@ -21,11 +21,13 @@ class Survey:
     def terms_of(self, positions: Iterable[int]) -> set[str]:
         """The terms of the items at these positions."""
         wanted = positions if isinstance(positions, set) else set(positions)
-        found: set[str] = set()
-        for event, terms in zip(self.events, self.needs.terms_at, strict=True):
-            if terms and event.pos in wanted:
-                found |= terms
-        return found
+        return set().union(
+            *[
+                terms
+                for event, terms in zip(self.events, self.needs.terms_at, strict=True)
+                if terms and event.pos in wanted
+            ]
+        )
 
 
 def survey(items: Sequence[Item], understood: Mapping[str, Call] | None = None) -> Survey:

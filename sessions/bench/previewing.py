@@ -1,11 +1,13 @@
-"""How long the preview of a compaction takes, by the length of the context it is asked for."""
+"""How long the preview of a compaction takes, by the length of the context it is asked for, and how that grows."""
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -21,9 +23,12 @@ from sessions.models import Session
 from sessions.projection import context_items
 
 
-def bench(*, entries: Sequence[int], strategy: str, runs: int) -> dict[str, Any]:
-    """Medians in seconds of `compact --preview`, and of the context and every meter over it, which it rests on. `loading_seconds`: reading
-    the context's entries from the database; what the preview takes beyond it is the strategy, the retention report and the checks.
+def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int) -> dict[str, Any]:
+    """Medians in seconds of `compact --preview`, and of the context and every meter over it, which it rests on; `growth`: how many times as long
+    it takes where there are so many times the entries.
+
+    `loading_seconds`: reading the context's entries from the database, with the cyclic collector held back as a preview holds it; what the
+    preview takes beyond it is hash, strategy, summary, retention report, checks and the printed answer.
     """
     rows: list[dict[str, Any]] = []
     with a_place() as place:
@@ -34,52 +39,75 @@ def bench(*, entries: Sequence[int], strategy: str, runs: int) -> dict[str, Any]
             session = Session.objects.get(pk=taken.session)
             analyse()
             memory = PeakMemory()
-            seconds: list[float] = []
-            works: list[float] = []
-            plan: dict[str, Any] = {}
-            for _ in range(runs):
-                worked = time.process_time()
-                took, plan = _preview(str(session.pk), strategy)
-                seconds.append(took)
-                works.append(time.process_time() - worked)
-            loads = [_both(lambda one=session: context_items(one)) for _ in range(runs)]
-            loading, loaded = (median(found) for found in zip(*loads, strict=True))
-            rows.append(
+            loading, loaded = _medians([_loading(session) for _ in range(runs)])
+            context = _timed(lambda one=session: context_of(one))[0]
+            every = _timed(lambda one=session: measured(one.pk, one.current, list(meters().values())))[0]
+            for strategy in strategies:
+                plans = [_preview(str(session.pk), strategy) for _ in range(runs)]
+                seconds, work = _medians([took for took, _ in plans])
+                plan = plans[0][1]
+                rows.append(
+                    {
+                        "entries": count,
+                        "strategy": strategy,
+                        "preview_seconds": round(seconds, 3),
+                        "loading_seconds": round(loading, 3),
+                        "beyond_loading_seconds": round(max(0.0, seconds - loading), 3),
+                        "beyond_loading_cpu_seconds": round(max(0.0, work - loaded), 3),
+                        "context_seconds": round(context, 3),
+                        "meters_seconds": round(every, 4),
+                        "status": plan["status"],
+                        "tokens_before": plan["tokens"]["before"],
+                        "tokens_after": plan["tokens"]["after"],
+                        "peak_memory": memory.read(),
+                    }
+                )
+            session.delete()
+    return {"strategies": list(strategies), "runs": runs, "sizes": rows, "growth": _growth(rows)}
+
+
+def _growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each strategy from one length to the next; by this process's own time, which other work on the machine changes least."""
+    out = []
+    for strategy in dict.fromkeys(row["strategy"] for row in rows):
+        for short, long in pairwise(row for row in rows if row["strategy"] == strategy):
+            work = short["beyond_loading_cpu_seconds"]
+            times = round(long["beyond_loading_cpu_seconds"] / work, 2) if work else None
+            entries = {"from_entries": short["entries"], "to_entries": long["entries"]}
+            out.append(
                 {
-                    "entries": count,
-                    "preview_seconds": round(median(seconds), 3),
-                    "loading_seconds": round(loading, 3),
-                    "beyond_loading_seconds": round(max(0.0, median(seconds) - loading), 3),
-                    "beyond_loading_cpu_seconds": round(max(0.0, median(works) - loaded), 3),
-                    "context_seconds": round(_timed(lambda one=session: context_of(one)), 3),
-                    "meters_seconds": round(
-                        _timed(lambda one=session: measured(one.pk, one.current, list(meters().values()))), 4
-                    ),
-                    "status": plan["status"],
-                    "tokens_before": plan["tokens"]["before"],
-                    "tokens_after": plan["tokens"]["after"],
-                    "peak_memory": memory.read(),
+                    "strategy": strategy,
+                    **entries,
+                    "times_entries": long["entries"] / short["entries"],
+                    "times_cpu": times,
                 }
             )
-            session.delete()
-    return {"strategy": strategy, "runs": runs, "sizes": rows}
+    return out
 
 
-def _preview(name: str, strategy: str) -> tuple[float, dict[str, Any]]:
+def _loading(session: Session) -> tuple[float, float]:
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        return _timed(lambda: context_items(session))
+    finally:
+        if on:
+            gc.enable()
+
+
+def _preview(name: str, strategy: str) -> tuple[tuple[float, float], dict[str, Any]]:
     # By its name alone: this room knows nothing of the one above it.
     out = io.StringIO()
-    started = time.perf_counter()
-    call_command("compact", name, "--strategy", strategy, "--preview", "--json", stdout=out)
-    return time.perf_counter() - started, json.loads(out.getvalue())
+    took = _timed(lambda: call_command("compact", name, "--strategy", strategy, "--preview", "--json", stdout=out))
+    return took, json.loads(out.getvalue())
 
 
-def _both(ask: Any) -> tuple[float, float]:
+def _medians(taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return median(clock for clock, _ in taken), median(work for _, work in taken)
+
+
+def _timed(ask: Callable[[], Any]) -> tuple[float, float]:
     """Seconds by the clock and of this process's own time: on a machine that is busy with other things only these say what the work is."""
-    worked = time.process_time()
-    return _timed(ask), time.process_time() - worked
-
-
-def _timed(ask: Any) -> float:
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     ask()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, time.process_time() - worked

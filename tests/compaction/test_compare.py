@@ -1,8 +1,10 @@
 """Strategies side by side: one snapshot, the same figures as each one's own preview, and nothing written."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -10,7 +12,7 @@ from django.test import Client
 
 from compaction import runs
 from compaction.beside import beside
-from compaction.comparing import compare, offered
+from compaction.comparing import by_order, compare, offered
 from compaction.strategies import RECOMMENDED, strategies
 from sessions.models import Session
 from sessions.versions import Refused
@@ -131,3 +133,65 @@ def test_strangers_find_nothing_and_command_and_api_say_the_same(
         answer["strategies"][0].pop("seconds")
     assert told == asked
     assert told["strategies"][0]["lands"] is True
+
+
+def test_a_model_is_asked_for_nothing_and_what_it_would_take_is_foretold_and_sorted_by(
+    client: Client, session: Session, settings: Any
+) -> None:
+    settings.LLM_MODELS, settings.LLM_KEYS = ["anthropic:claude-haiku-4-5"], {"anthropic": "sk-hidden-key"}
+    names = ["universal", "mask", RECOMMENDED]
+    compared = compare(session, names, summariser="llm")
+    assert compared.model == "anthropic:claude-haiku-4-5"
+    rows = {row.wanted.strategy: row for row in compared.rows}
+    assert rows["mask"].foretold is None
+    for name in ("universal", RECOMMENDED):
+        found = rows[name].foretold
+        assert found is not None
+        assert found.calls >= 1
+        assert found.prompt > found.output > 0
+        alone = runs.preview_run(session, strategy=name, summariser="llm").preview
+        assert alone.summary is not None
+        assert alone.summary.stands_in
+        assert alone.summary.cost["prompt"] == found.prompt
+    cheapest = [row.wanted.strategy for row in by_order(compared.rows, "cost")]
+    tokens = [0 if (found := rows[name].foretold) is None else found.prompt + found.output for name in cheapest]
+    assert cheapest[0] == "mask"
+    assert tokens == sorted(tokens)
+
+    out = StringIO()
+    call_command(
+        "compare",
+        str(session.pk),
+        *(word for name in names for word in ("--with", name)),
+        "--summariser",
+        "llm",
+        stdout=out,
+    )
+    assert out.getvalue().count(" tokens, $") == 2
+    address = f"/s/{session.pk}/compare?now=1&sort=cost&summariser=llm&" + "&".join(f"with={name}" for name in names)
+    page = client.get(address).content.decode()
+    assert [int(cost) for cost in re.findall(r'data-cost="(\d+)"', page)] == tokens
+    assert "sk-hidden-key" not in page
+
+
+def test_a_goal_is_what_a_handover_goes_on_with_and_nothing_to_the_others(client: Client, session: Session) -> None:
+    goal = "Write the release notes of the ledger"
+    with_goal = compare(session, ["handoff", "mask"], goal=goal)
+    without = compare(session, ["handoff", "mask"])
+    digests = [[row.preview.digest for row in found.rows if row.preview is not None] for found in (with_goal, without)]
+    assert digests[0][0] != digests[1][0]
+    assert digests[0][1] == digests[1][1]
+    made = with_goal.rows[0].preview
+    assert made is not None
+    assert any(goal in item.text for item in made.items)
+    alone = runs.preview_run(session, strategy="handoff", params={"goal": goal}).preview
+    assert made.digest == alone.digest
+
+    out = StringIO()
+    call_command("compare", str(session.pk), "--with", "handoff", "--goal", goal, "--json", stdout=out)
+    told = json.loads(out.getvalue())["strategies"][0]["plan_digest"]
+    asked = client.get(f"/api/sessions/{session.pk}/compare", {"with": "handoff", "goal": goal}).json()
+    assert told == asked["strategies"][0]["plan_digest"] == made.digest
+    page = client.get(f"/s/{session.pk}/compare", {"now": "1", "with": "handoff", "goal": goal}).content.decode()
+    assert f">{goal}</textarea>" in page
+    assert "goal=Write" in page  # the way on to the preview takes it along

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import retention
+from compaction.difference import difference
 from compaction.plan import Budget
 from compaction.preview import preview
 from compaction.strategies import by_id, hybrid
@@ -47,7 +48,7 @@ def test_lines_for_outputs_that_are_folded_anyway_are_not_missed(
     wanted=st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=6),
 )
 def test_a_line_near_a_fact_is_found_wherever_it_is(lines: list[list[str]], wanted: list[str]) -> None:
-    there = retention._There(survey(()), (), ())
+    there = retention._There(survey(()), difference((), ()))
     for line in lines:
         unique = frozenset(line)
         for word in unique:

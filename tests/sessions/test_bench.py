@@ -99,7 +99,12 @@ def test_pages(leaves_nothing):
 
 
 def test_compaction(leaves_nothing):
-    found = bench("compaction", "--entries", "200", "--runs", "1")
-    (row,) = found["sizes"]
-    assert (row["entries"], row["status"]) == (200, "completed")
-    assert row["tokens_after"] < row["tokens_before"]
+    found = bench("compaction", "--entries", "200", "400", "--strategy", "mask", "hybrid", "--runs", "1")
+    rows = [(row["entries"], row["strategy"], row["status"]) for row in found["sizes"]]
+    assert rows == [
+        (entries, strategy, status)
+        for entries in (200, 400)
+        for strategy, status in (("mask", "pruned_only"), ("hybrid", "completed"))
+    ]
+    assert all(row["tokens_after"] < row["tokens_before"] for row in found["sizes"])
+    assert [(row["strategy"], row["times_entries"]) for row in found["growth"]] == [("mask", 2), ("hybrid", 2)]

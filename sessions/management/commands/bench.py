@@ -44,7 +44,7 @@ class Command(SessionsCommand):
         browser.add_argument("--runs", type=_count, default=7, metavar="N")
         compaction = which.add_parser("compaction", help="time of a preview by the length of the context")
         compaction.add_argument("--entries", type=_count, nargs="+", default=[1_000, 10_000, 100_000], metavar="N")
-        compaction.add_argument("--strategy", default="hybrid", metavar="NAME")
+        compaction.add_argument("--strategy", nargs="+", default=["mask", "hybrid", "goal-tree"], metavar="NAME")
         compaction.add_argument("--runs", type=_count, default=3, metavar="N")
         search = which.add_parser(
             "search", help="time of typical searches over many entries, and what their index costs"
@@ -86,7 +86,9 @@ class Command(SessionsCommand):
             case "browser":
                 found = browsing.bench(entries=options["entries"], runs=options["runs"])
             case _:
-                found = previewing.bench(entries=options["entries"], strategy=options["strategy"], runs=options["runs"])
+                found = previewing.bench(
+                    entries=options["entries"], strategies=options["strategy"], runs=options["runs"]
+                )
         return {"bench": options["which"], **found}
 
     def tell(self, value: Any) -> None:
@@ -138,10 +140,16 @@ class Command(SessionsCommand):
             case _:
                 for row in value["sizes"]:
                     self.stdout.write(
-                        f"{row['entries']:>9,} entries: preview {row['preview_seconds']:.2f} s ({row['loading_seconds']:.2f} s loading, "
+                        f"{row['entries']:>9,} entries, {row['strategy']:<10} preview {row['preview_seconds']:.2f} s ({row['loading_seconds']:.2f} s loading, "
                         f"{row['beyond_loading_seconds']:.2f} s beyond, {row['beyond_loading_cpu_seconds']:.2f} s of it CPU), context {row['context_seconds']:.2f} s, "
                         f"all meters {row['meters_seconds'] * 1000:.1f} ms; {row['status']}, "
                         f"{row['tokens_before']} → {row['tokens_after']} tokens, peak memory {row['peak_memory'] / 1e6:,.0f} MB"
+                    )
+                for row in value["growth"]:
+                    times = "–" if row["times_cpu"] is None else f"{row['times_cpu']:.1f}"
+                    self.stdout.write(
+                        f"{row['strategy']:<10} {row['from_entries']:,} → {row['to_entries']:,} entries, {row['times_entries']:g} times as many: "
+                        f"{times} times the CPU beyond loading"
                     )
 
     def _tell_ingest(self, value: Any) -> None:
