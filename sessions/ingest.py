@@ -27,6 +27,7 @@ from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
 from sessions.announcing import announce
 from sessions.beside import name_place, name_sessions, tell_commands
+from sessions.collecting import seldom
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.expansion import Expanded, Unreadable, expanded
@@ -247,7 +248,7 @@ def take(
         taken.reason = claim.reason or "not a session"
         return taken
     try:
-        with transaction.atomic():
+        with transaction.atomic(), seldom():
             _lock(workspace, adapter.agent, path)
             # Looked at again: another process may have taken in what came meanwhile, and then the file looks shorter than what is here.
             taken.size = file.seek(0, io.SEEK_END)
