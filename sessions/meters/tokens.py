@@ -18,6 +18,7 @@ from sessions.meters.base import Meter
 ENCODING = "o200k_base"
 OLDER = "cl100k_base"
 PIECE = 1_000_000  # characters
+_NOTHING = SizeVector()
 _OF_TOOLS = frozenset({PartKind.TOOL_CALL, PartKind.TOOL_RESULT})
 
 
@@ -56,23 +57,17 @@ def sizes(entries: Sequence[Sequence[Part]], *, threads: int = 1) -> list[SizeVe
                 texts.append(clean(text))
                 owners.append(n)
                 tools.append(part.kind in _OF_TOOLS)
-    totals = [[0] * 8 for _ in entries]
+    totals = [_NOTHING] * len(entries)
     newer, older = (count(texts, threads=threads, encoding=encoding) for encoding in (ENCODING, OLDER))
     for owner, text, tool, tokens, cl100k in zip(owners, texts, tools, newer, older, strict=True):
-        sums = totals[owner]
         utf8, utf16, plain = _units(text)
-        sums[0] += utf8
-        sums[1] += utf16
-        sums[2] += plain
-        sums[3] += tokens
-        sums[4] += cl100k
-        sums[5] += len(text)
-        sums[6] += len(orjson.dumps(text)) - 2  # without its quotes
-        sums[7] += utf16 - plain if tool else 0
-    return [
-        SizeVector(utf8, utf16, plain, *media.get(n, (0, 0)), tokens, cl100k, chars, json, wide)
-        for n, (utf8, utf16, plain, tokens, cl100k, chars, json, wide) in enumerate(totals)
-    ]
+        json = len(orjson.dumps(text)) - 2  # without its quotes
+        wide = utf16 - plain if tool else 0
+        size = SizeVector(utf8, utf16, plain, 0, 0, tokens, cl100k, len(text), json, wide)
+        totals[owner] = size if totals[owner] is _NOTHING else totals[owner] + size
+    for owner, (images, documents) in media.items():
+        totals[owner] = totals[owner] + SizeVector(images=images, documents=documents)
+    return totals
 
 
 def sent_texts(part: Part) -> tuple[str, ...]:
