@@ -7,17 +7,18 @@ READ entries for a page, and counts are then called "at most".
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from sessions.search import bits, postings
 from sessions.search.asked import Asked
-from sessions.search.counting import Counted, Volume, Weighed, belongs, count, hits_of, narrowed
+from sessions.search.counting import Counted, Laid, Volume, Weighed, belongs, count, hits_of, narrowed
 from sessions.search.held import goal_spans, volumes_of
-from sessions.search.hits import SORTS, About, Hits
+from sessions.search.hits import SORTS, About, Hits, Spans
 from sessions.search.matching import holds
 from sessions.search.reading import Place, standing
 from sessions.search.waiting import Waiting, waiting
@@ -115,13 +116,13 @@ def _of_goals(volumes: Sequence[Volume], asked: Asked, scope: postings.Scope) ->
     for negated in (False, True):
         for value in asked.of("goal", negated=negated):
             spans = goal_spans(scope, value)
+            own = partial(_own, spans)
             for volume in volumes:
-                own = volume.of(
-                    lambda one, spans=spans: (
-                        bits.within(spans.get(one.about.key, ()), one.first, one.stop) if one.version is None else 0
-                    )
-                )
-                volume.found &= ~own if negated else own
+                volume.found &= ~volume.of(own) if negated else volume.of(own)
+
+
+def _own(spans: Mapping[str, Spans], one: Laid) -> int:
+    return bits.within(spans.get(one.about.key, ()), one.first, one.stop) if one.version is None else 0
 
 
 def _few(volumes: Sequence[Volume], asked: Asked) -> list[Place] | None:

@@ -59,7 +59,10 @@ def _sessions(volumes: list[int], scope: Scope) -> dict[str, About]:
         given.append(scope.session)
     with connection.cursor() as cursor:
         cursor.execute(query, given)
-        return {row[0]: About(*row[:7], _spans(row[7]), _spans(row[8]), row[9], row[10]) for row in cursor.fetchall()}
+        return {
+            key: About(key, agent, project, owner, title, at, entries, _spans(hidden), _spans(masked), version, branch)
+            for key, agent, project, owner, title, at, entries, hidden, masked, version, branch in cursor.fetchall()
+        }
 
 
 def _spans(kept: str | None) -> Spans:
