@@ -18,7 +18,7 @@ from compaction.handforms import TAKES, VERBS, change_of
 from compaction.handwork import Impossible
 from compaction.shown import Refusal
 from compaction.telling import sentence
-from sessions.http import Request, may_operate, page_or_partial, session_of
+from sessions.http import Request, integer, may_operate, page_or_partial, session_of
 from sessions.models import Entry, Insertion, Session
 from sessions.packing import unpack
 from sessions.versions import Refused
@@ -124,28 +124,28 @@ def _about(verb: str) -> str:
 
 def _given(session: Session, do: str, data: QueryDict) -> dict[str, str]:
     given = {field: data.get(field, "") for field in ("entries", "entry", "insertion", "after", "text")}
-    if do == "rewrite" and "text" not in data and given["insertion"].isdigit():
-        row = _row(session, int(given["insertion"]))
+    if do == "rewrite" and "text" not in data and (insertion := integer(given["insertion"])) is not None:
+        row = _row(session, insertion)
         given["text"] = "" if row is None else _text(row)
     return given
 
 
 def _stands(session: Session, do: str, data: QueryDict) -> str:
     """What stands at the named place now."""
-    entry = data.get("entry", "")
-    if do in ("mask", "unmask", "drop") and entry.isdigit() and len(entry) < 10:
-        packed = Entry.objects.filter(session=session, seq=int(entry)).values_list("parts", flat=True).first()
+    entry = integer(data.get("entry"))
+    if do in ("mask", "unmask", "drop") and entry is not None:
+        packed = Entry.objects.filter(session=session, seq=entry).values_list("parts", flat=True).first()
         return "" if packed is None else "\n".join(part.text for part in unpack(packed) if part.text)[:WORDS]
-    number = data.get("insertion", "")
-    if do in ("unfold", "take-out") and number.isdigit() and len(number) < 10:
-        row = _row(session, int(number))
+    number = integer(data.get("insertion"))
+    if do in ("unfold", "take-out") and number is not None:
+        row = _row(session, number)
         return "" if row is None else _text(row)[:WORDS]
     return ""
 
 
 def _row(session: Session, number: int) -> Insertion | None:
     rows = _rows(session)
-    return rows[number] if number < len(rows) else None
+    return rows[number] if 0 <= number < len(rows) else None
 
 
 def _rows(session: Session) -> list[Insertion]:

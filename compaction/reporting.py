@@ -52,29 +52,33 @@ def _turns(session: Session) -> list[tuple[int, int]]:
 
 def changes_of(report: Mapping[str, Any], base: str, becomes: str, *, lands: bool) -> list[Row]:
     tokens = report["tokens"]
-    words = {
-        "masked": _("tool outputs masked"),
-        "folded": _("entries folded, readable as ghosts"),
-        "superseded": _("earlier insertions replaced"),
-        "summary": _("summary added"),
-        "memory": _("session memory added"),
-        "files": _("files re-injected"),
-        "skills": _("skills re-injected"),
-        "plan": _("plan re-injected"),
-        "goals": _("open goals re-injected"),
-        "memory files": _("memory files re-injected"),
-        "project memory": _("project memory re-injected"),
-        "other": _("other insertions"),
-    }
     rows = [Row(base, tokens["before"])]
     for change in report["changes"]:
         count = None if change["what"] in ("summary", "memory", "plan", "goals", "project memory") else change["n"]
-        rows.append(Row(words.get(change["what"], change["what"]), change["tokens"], count, delta=True))
+        rows.append(Row(_change(change["what"], change["n"]), change["tokens"], count, delta=True))
     if not report["changes"]:
         rows.append(Row(_("nothing changes"), None))
     if lands:
         rows.append(Row(becomes, tokens["after"], total=True))
     return rows
+
+
+def _change(what: str, n: int) -> str:
+    words = {
+        "masked": ngettext("tool output masked", "tool outputs masked", n),
+        "folded": ngettext("entry folded, readable as a ghost", "entries folded, readable as ghosts", n),
+        "superseded": ngettext("earlier insertion replaced", "earlier insertions replaced", n),
+        "summary": _("summary added"),
+        "memory": _("session memory added"),
+        "files": ngettext("file re-injected", "files re-injected", n),
+        "skills": ngettext("skill re-injected", "skills re-injected", n),
+        "plan": _("plan re-injected"),
+        "goals": _("open goals re-injected"),
+        "memory files": ngettext("memory file re-injected", "memory files re-injected", n),
+        "project memory": _("project memory re-injected"),
+        "other": ngettext("other insertion", "other insertions", n),
+    }
+    return words.get(what, what)
 
 
 _ONE: dict[str, tuple[Any, str]] = {

@@ -6,6 +6,7 @@ import re
 from typing import Any, cast
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -19,6 +20,7 @@ from compaction.shown import Refusal
 from compaction.telling import sentence
 from sessions.http import Request, may_operate, page_or_partial, session_of
 from sessions.models import Session
+from sessions.verbs import stands_on
 from sessions.versions import Refused
 
 LONGEST_REASON = 2_000  # characters
@@ -37,19 +39,16 @@ def rollback_page(request: HttpRequest, name: str) -> HttpResponse:
         return _shown(request, session, request.POST, status=403)
     data = request.POST
     try:
-        base = data.get("base", "")
-        current = session.current
-        if base.isdigit() and current is not None and int(base) != current.n:
-            moved_on = _("This page stood on v%(base)s; the head is v%(now)s by now. Nothing was changed.")
-            raise Refused("head_moved", moved_on % {"base": base, "now": current.n})
-        moved = go_back(
-            session.pk,
-            reason=data.get("reason", "")[:LONGEST_REASON],
-            abandon=data.get("abandon") == "yes",
-            notice=data.get("notice") == "yes",
-            by=request.user,
-            **point_of(data.get("to", "")),
-        )
+        with transaction.atomic():
+            stands_on(session.pk, data.get("base", ""))
+            moved = go_back(
+                session.pk,
+                reason=data.get("reason", "")[:LONGEST_REASON],
+                abandon=data.get("abandon") == "yes",
+                notice=data.get("notice") == "yes",
+                by=request.user,
+                **point_of(data.get("to", "")),
+            )
     except Refused as refused:
         return _shown(request, session, data, refused=refused, status=409)
     words = _("Rolled back: v%(now)s is the head. Undo brings v%(was)s back.")

@@ -52,6 +52,7 @@ __all__ = [
     "pick_up_stale_runs",
     "preview_run",
     "request",
+    "same_base",
 ]
 
 logger = logging.getLogger(__name__)
@@ -157,8 +158,7 @@ def request(
         raise Refused("no_model", "A draft is what a model writes: choose a model, or apply the summary as it stands.")
     base = base_of(session)
     _check_pins(base, choice)
-    if expected_hash is not None and expected_hash != base.content_hash:
-        raise Refused("stale", "The context has moved on since the preview; the head stays where it is. Preview again.")
+    same_base(base, expected_hash)
     if hold:
         older = Run.objects.filter(session=session, state=Run.State.HELD)
         older.update(
@@ -257,6 +257,12 @@ def fail(run_id: int, *, reason: str) -> bool:
     )
     progress.tell(run_id)
     return ended == 1
+
+
+def same_base(base: Base, expected_hash: str | None) -> None:
+    """Refuse (stale) where the context is no longer the one that was looked at; None: nobody says which that was."""
+    if expected_hash is not None and expected_hash != base.content_hash:
+        raise Refused("stale", "The context has moved on since the preview; the head stays where it is. Preview again.")
 
 
 def _check_pins(base: Base, choice: Choice) -> None:

@@ -62,7 +62,9 @@ def _apply(request: HttpRequest, session: Session, data: QueryDict) -> HttpRespo
             return redirect("compaction:run", session.pk, run.pk)
         if forms.words_changed(data):
             # Typed and applied at once: the rest is as previewed, since base and choice are the same.
-            fresh = runs.preview_run(session, **choosing.arguments()).preview
+            again = runs.preview_run(session, **choosing.arguments())
+            runs.same_base(again.base, data.get("base_hash") or None)
+            fresh = again.preview
             if not fresh.lands:
                 return _preview(request, session, data, refusal=showing.bad_words(fresh.reason, session), status=409)
             digest = fresh.digest
@@ -188,6 +190,8 @@ def _preview(
         "may_act": _may_act(request),
         "waiting_draft": None if held is not None else queries.held_run(session),
         "refusal": refusal,
+        # What a person wrote is never lost: where this preview has no summary to edit it in, it is shown for taking along.
+        "kept_words": choosing.edited_summary if refusal is not None and not page.sections else "",
         "blocked": _blocked(request, page, live),
     }
     response = _answer(

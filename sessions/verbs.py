@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import UUID
 
 from django.contrib import messages
 from django.db import transaction
@@ -15,7 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from sessions import restoring, versions
 from sessions.gauge import window_of
-from sessions.http import operators_only, session_of
+from sessions.http import integer, operators_only, session_of
 from sessions.measuring import measured
 from sessions.meters import DEFAULT, by_id
 from sessions.models import Pin, Session
@@ -27,8 +28,9 @@ def _asked(
 ) -> HttpResponse:
     """Carry out a verb; answer with the session's page, or with the refusal in its place."""
     try:
-        _same_base(request, session)
-        moved = act()
+        with transaction.atomic():
+            stands_on(session.pk, request.POST.get("base", ""))
+            moved = act()
     except Refused as refused:
         return refusal(request, session, refused)
     said = words(moved)
@@ -55,15 +57,17 @@ def weight(session: Session, moved: Moved) -> str:
     return _("It weighs %(tokens)s tokens by %(meter)s, %(left)s over the compaction of %(rule)s.") % words
 
 
-def _same_base(request: HttpRequest, session: Session) -> None:
-    """Refuse where the page stood on another version than the one in force: what was asked meant that one."""
-    base = request.POST.get("base", "")
-    current = session.current
-    if base.isdigit() and current is not None and int(base) != current.n:
+def stands_on(session_id: UUID, base: str) -> None:
+    """Refuse where a page stood on another version than the one in force: what was asked meant that one. A page that named none stands anywhere.
+
+    Locks the session: of a button that is pressed twice, the second press finds the head moved.
+    """
+    current = versions.locked(session_id).current
+    if (number := integer(base)) is not None and current is not None and number != current.n:
         raise Refused(
             "head_moved",
             _("This page stood on v%(base)s; the head is v%(now)s by now. Nothing was changed.")
-            % {"base": base, "now": current.n},
+            % {"base": number, "now": current.n},
         )
 
 
@@ -110,11 +114,11 @@ def redo(request: HttpRequest, name: str) -> HttpResponse:
 def head(request: HttpRequest, name: str) -> HttpResponse:
     """Make another version the head."""
     session = session_of(request, name)
-    wanted = request.POST.get("version", "")
+    wanted = integer(request.POST.get("version"))
     return _asked(
         request,
         session,
-        lambda: versions.move_head(session.pk, int(wanted) if wanted.isdigit() else -1, by=request.user),
+        lambda: versions.move_head(session.pk, -1 if wanted is None else wanted, by=request.user),
         lambda moved: _("The head is v%(now)s.") % {"now": moved.now.n},
     )
 
@@ -138,11 +142,11 @@ def name(request: HttpRequest, name: str, n: int) -> HttpResponse:
 def restore(request: HttpRequest, name: str) -> HttpResponse:
     """Bring back what one version took away."""
     session = session_of(request, name)
-    made_by = request.POST.get("version", "")
+    made_by = integer(request.POST.get("version"))
     return _asked(
         request,
         session,
-        lambda: restoring.restore(session.pk, taken_by=int(made_by) if made_by.isdigit() else -1, by=request.user),
+        lambda: restoring.restore(session.pk, taken_by=-1 if made_by is None else made_by, by=request.user),
         lambda moved: (
             _("Restored: v%(now)s is the head, with %(tokens)s tokens. Undo leads back to v%(was)s.")
             % {"now": moved.now.n, "was": moved.was.n, "tokens": f"{moved.now.tokens or 0:,}"}
@@ -156,10 +160,10 @@ def restore(request: HttpRequest, name: str) -> HttpResponse:
 def pin(request: HttpRequest, name: str) -> HttpResponse:
     """Pin an entry, or take its pin away. Answers with its inspector."""
     session = session_of(request, name)
-    seq = request.POST.get("seq", "")
-    if not seq.isdigit() or int(seq) >= session.entries_count:
+    seq = integer(request.POST.get("seq"))
+    if seq is None or not 0 <= seq < session.entries_count:
         return refusal(request, session, Refused("no_such_entry", _("There is no such entry; nothing was pinned.")))
-    found, made = Pin.objects.get_or_create(session=session, seq=int(seq), defaults={"by_id": request.user.pk})
+    found, made = Pin.objects.get_or_create(session=session, seq=seq, defaults={"by_id": request.user.pk})
     if not made:
         found.delete()
-    return redirect("sessions:inspect", session.pk, int(seq))
+    return redirect("sessions:inspect", session.pk, seq)

@@ -5,6 +5,7 @@ Every verb takes the session's row lock for its own transaction, decides on what
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -240,6 +241,7 @@ def roll_back(
 
 
 LONGEST_NAME = 80  # characters
+_JOINERS = "\u200c\u200d"  # which letters of several scripts, and emoji, are written with
 
 
 @transaction.atomic
@@ -249,7 +251,7 @@ def name_version(session_id: UUID, n: int, name: str, *, by: Any = None) -> Vers
     version = session.versions.filter(n=n).first()
     if version is None:
         raise Refused("no_such_version", f"This session has no version {n}; nothing was named.")
-    words = " ".join((clean(name) or "").split())
+    words = _one_line(clean(name) or "")
     if len(words) > LONGEST_NAME:
         raise Refused("too_long", f"A version's name has at most {LONGEST_NAME} characters; this one has {len(words)}.")
     version.name = words
@@ -258,6 +260,12 @@ def name_version(session_id: UUID, n: int, name: str, *, by: Any = None) -> Vers
         workspace_id=session.workspace_id, session=session, who=by, what="named", facts={"version": n, "name": words}
     )
     return version
+
+
+def _one_line(name: str) -> str:
+    """A name as it is printed: no control characters and none that turn the text around, which would reach over what stands beside it."""
+    kept = (c for c in " ".join(name.split()) if c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf"))
+    return " ".join("".join(kept).split())
 
 
 def arrived_after(session: Session, version: Version) -> int:

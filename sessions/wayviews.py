@@ -14,7 +14,7 @@ from sessions import marks, queries
 from sessions.entryline import Line
 from sessions.filters import ONLY, ROLES, Narrowed, narrowed_window, tools_of
 from sessions.finding import find
-from sessions.http import Request, may_operate, number, operators_only, page_or_partial, session_of
+from sessions.http import Request, integer, may_operate, number, operators_only, page_or_partial, session_of
 from sessions.mapping import map_of, nearest_of
 from sessions.models import Session
 from sessions.verbs import refusal
@@ -109,10 +109,10 @@ def _done(request: HttpRequest, session: Session, act: Callable[[], int]) -> Htt
 
 
 def _seq(request: HttpRequest) -> int:
-    given = request.POST.get("seq", "")
-    if not given.isdigit() or len(given) > 9:
+    given = integer(request.POST.get("seq"))
+    if given is None:
         raise Refused("no_such_entry", _("There is no such entry; nothing was changed."))
-    return int(given)
+    return given
 
 
 @require_POST

@@ -476,6 +476,7 @@ def test_roll_back_undo_redo_and_back_to_the_same_context(workspace, sample):
     assert (listed["head"], listed["native_head"], listed["undo_to"], listed["redo_to"]) == (3, 2, 2, None)
     assert listed["versions"][3]["facts"]["reason"] == "another way"
     assert listed["versions"][3]["origin"] == "person"
+    assert listed["versions"][0]["tokens"] == 0 < listed["versions"][0]["tokens_at_end"], "as the page says it"
     rolled = run_json("context", SESSION_ID)
     assert max(item["turn"] or 0 for item in rolled["items"]) == 4
     assert run_json("undo", SESSION_ID)["head"] == 2

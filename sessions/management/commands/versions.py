@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from sessions import versionline
 from sessions.answers import versions_of
 from sessions.management.base import SessionCommand, counted
 from sessions.versions import name_version
@@ -24,7 +25,11 @@ class Command(SessionCommand):
             n, name = options["name"]
             number = n.removeprefix("v")
             name_version(session.pk, int(number) if number.isdigit() else -1, name)
-        return versions_of(session)
+        found = versions_of(session)
+        ends = {node.version.n: node.tokens for node in versionline.line(session).nodes}
+        for row in found["versions"]:
+            row["tokens_at_end"] = ends.get(row["n"])
+        return found
 
     def tell(self, value: Any) -> None:
         for row in value["versions"]:
@@ -41,7 +46,10 @@ class Command(SessionCommand):
             parent = "" if row["parent"] is None else f" ← v{row['parent']}"
             gone = sum(last - first + 1 for first, last in row["hidden"])
             name = f"  “{row['name']}”" if row["name"] else ""
+            # What the page says of it: by o200k, when the next one was made from it or, of the head, now.
+            end = row["tokens_at_end"]
+            weighs = "" if end is None else f"{counted(end, 'token')} at its end, "
             self.stdout.write(
-                f"v{row['n']}{parent}{name}  {row['origin']}: {row['label']}  {counted(row['tokens'], 'token')}, "
+                f"v{row['n']}{parent}{name}  {row['origin']}: {row['label']}  {weighs}"
                 f"{counted(gone, 'entry', 'entries')} hidden" + (f"  [{', '.join(marks)}]" if marks else "")
             )
