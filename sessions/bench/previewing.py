@@ -7,6 +7,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -40,8 +41,8 @@ def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int) -> di
             analyse()
             memory = PeakMemory()
             loading, loaded = _medians([_loading(session) for _ in range(runs)])
-            context = _timed(lambda one=session: context_of(one))[0]
-            every = _timed(lambda one=session: measured(one.pk, one.current, list(meters().values())))[0]
+            context = _timed(partial(context_of, session))[0]
+            every = _timed(partial(measured, session.pk, session.current, list(meters().values())))[0]
             for strategy in strategies:
                 plans = [_preview(str(session.pk), strategy) for _ in range(runs)]
                 seconds, work = _medians([took for took, _ in plans])
