@@ -374,6 +374,25 @@ def test_any_query_can_be_read(text):
     asked(text)
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"no such device', 1), ("'; DROP TABLE x; --", 0), ("mm%ap", 0), ("m__p", 0), ("(mmap|nfs)+", 0), ("😀", 0), ("mmap 😀", 3), ("\x00mmap", 3),
+        ("\ud800 mmap", 3), ("***", 0), ("-", 0), ("mmap OR", 3), ("in:nowhere mmap", 0), ("exit:x mmap", 0), ("。，！", 0),
+        ("我们改用流式读取导入器", 1), ("mmap " * 500, 3), ("x" * 9_000, 0), ("before:9999-99-99 mmap", 0), ("after:0001-01-01 mmap", 3),
+    ],
+)  # fmt: skip
+def test_odd_queries_have_sensible_answers(reader, workspace, ledger, query, found):
+    assert find(workspace.pk, asked(query)).total == found
+    assert reader.get("/search", {"q": query.encode("utf-8", "replace").decode()}).status_code == 200
+
+
+def test_a_long_run_of_letters_is_marked_in_no_time():
+    """Each place is looked at once: in a run of 200,000 letters a place by place walk to its ends would take hours."""
+    text = "ab" * 100_000 + " a b"
+    assert [len(list(spans(text, term))) for term in asked('b "a b" a* "ab a"').shown] == [1, 1, 2, 0]
+
+
 def test_a_snippet_keeps_hostile_text_as_text():
     shown = snippet("<script>alert('mmap')</script>\n" * 3, asked("mmap").shown)
     assert shown.times == 3
