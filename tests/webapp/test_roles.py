@@ -44,7 +44,10 @@ def addresses(
         known = {"run_id": facts["run"], "seq": facts["entry"], "session": facts["session"]}
         if "/s/" in path:
             known["name"] = facts["session"]
-        yield space + str(one.name), re.sub(r"<(?:\w+:)?(\w+)>", lambda at, known=known: known.get(at[1], "1"), path)
+        names = re.findall(r"<(?:\w+:)?(\w+)>", path)
+        for word in names:
+            path = re.sub(rf"<(?:\w+:)?{word}>", known.get(word, "1"), path)
+        yield space + str(one.name), path
 
 
 def test_who_may_only_read_changes_nothing_anywhere(tmp_path: Path) -> None:
