@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from sessions import versions
 from sessions.models import Session
 from sessions.store import edits_of
 from tests.compaction.stage import context_hash, head_of
-from tests.compaction.test_hooks import FOLDS, carried_out, hook, result_of, says
+from tests.compaction.test_hooks import carried_out, hook, result_of, says
 from tests.loopback import Asked, Hang, Raw, Server, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,12 +136,3 @@ def test_nothing_is_appended_to_a_head_that_has_moved_on(session: Session, serve
     result = result_of(run)
     assert (result.outcome, result.effects) == ("failed", {})
     assert "moved on" in result.words
-
-
-def test_a_hook_after_is_not_asked_where_nothing_landed(session: Session, server: Server) -> None:
-    hook(session, server.url, event="post_compact")
-    says(server, append=["It is done."])
-    run: Any = carried_out(session, params={**FOLDS["params"], "aim": 10_000_000})
-    assert run.state == "refused", run.reason
-    assert server.asked == []
-    assert run.hook_results.count() == 0
