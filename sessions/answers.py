@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from sessions import versionline
 from sessions.contexts import Item, content_hash
 from sessions.costs import broken, cost_of, cost_of_step
 from sessions.forecast import Forecast
@@ -157,6 +158,7 @@ def versions_of(session: Session) -> Row:
     rows = list(session.versions.select_related("parent", "by").order_by("n"))
     number = {row.pk: row.n for row in rows}
     current = session.current
+    ends = {node.version.pk: node.tokens for node in versionline.line(session).nodes}
     return {
         "session": str(session.pk),
         "head": None if current is None else current.n,
@@ -164,7 +166,7 @@ def versions_of(session: Session) -> Row:
         "follows_native": session.head_id is None,
         "undo_to": number.get(current.parent_id) if current is not None and current.parent_id is not None else None,
         "redo_to": number.get(session.redo[-1]) if session.redo else None,
-        "versions": [version_row(row) for row in rows],
+        "versions": [version_row(row) | {"tokens_at_end": ends.get(row.pk)} for row in rows],
     }
 
 

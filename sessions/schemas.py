@@ -277,6 +277,12 @@ class VersionOut(Schema):
     facts: dict[str, Any]
 
 
+class VersionOnLineOut(VersionOut):
+    tokens_at_end: int | None = Field(
+        description="o200k, of its context when the next was made from it, of the head now; null of old ones, which are not summed"
+    )
+
+
 class VersionsOut(Schema):
     session: Id
     head: int | None
@@ -284,7 +290,7 @@ class VersionsOut(Schema):
     follows_native: bool
     undo_to: int | None
     redo_to: int | None
-    versions: list[VersionOut]
+    versions: list[VersionOnLineOut]
 
 
 class ItemOut(Schema):
@@ -360,7 +366,9 @@ class TakenOut(Schema):
     compactions: int
     malformed: int
     tokens: Totals
-    copied: Totals = Field(description="of steps that it has too and that count in the session where they were requested")
+    copied: Totals = Field(
+        description="of steps that it has too and that count in the session where they were requested"
+    )
     problems: list[str]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from sessions import versionline
 from sessions.answers import versions_of
 from sessions.management.base import SessionCommand, counted
 from sessions.versions import name_version
@@ -25,11 +24,7 @@ class Command(SessionCommand):
             n, name = options["name"]
             number = n.removeprefix("v")
             name_version(session.pk, int(number) if number.isdigit() else -1, name)
-        found = versions_of(session)
-        ends = {node.version.n: node.tokens for node in versionline.line(session).nodes}
-        for row in found["versions"]:
-            row["tokens_at_end"] = ends.get(row["n"])
-        return found
+        return versions_of(session)
 
     def tell(self, value: Any) -> None:
         for row in value["versions"]:
