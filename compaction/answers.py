@@ -80,7 +80,9 @@ def along(ask: LayersAsk, answers: Sequence[Answer]) -> LayersAsk:
 def refilled(
     asks: Sequence[Ask], answers: Sequence[Answer], snapshot: Snapshot, count: Count, *, surveyed: Survey | None = None
 ) -> list[Answer]:
-    """The answers with more pieces of files where the summary left of the tokens it shares with them enough to be worth it."""
+    """The answers with more pieces of files where the summary left of the tokens it shares with them enough to be worth it, and the memory of
+    folders that only these come from.
+    """
     wanted = next((ask for ask in asks if isinstance(ask, SummaryAsk)), None)
     pieces = next((ask for ask in asks if isinstance(ask, FilesAsk) and ask.spare), None)
     out = list(answers)
@@ -95,6 +97,10 @@ def refilled(
         out[given] = answer(
             replace(pieces, each=max(pieces.each, left), total=left), snapshot, count, surveyed=surveyed
         )
+        anew = {
+            ask.key: answer(along(ask, [out[given]]), snapshot, count) for ask in asks if isinstance(ask, LayersAsk)
+        }
+        out = [anew.get(one.key, one) for one in out]
     return out
 
 

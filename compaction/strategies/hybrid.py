@@ -105,7 +105,7 @@ class Hybrid:
             None,
             0,
             source="Gemini CLI's experimental pipeline, 2026: 65,000",
-            auto="65,000, or half of the aim where that is less; of a small aim less still, an eighth at the least",
+            auto="65,000, or nine twentieths of the aim where that is less",
         ),
         Param(
             "aim",
@@ -143,7 +143,7 @@ class Hybrid:
             None,
             0,
             source="this product's own",
-            auto="three fifths of the aim beyond its first 2,500, or 8,000 and an eighth of it where that is less",
+            auto="half of the aim, or 8,000 and an eighth of it where that is less",
         ),
         Param("layer_each", "Of each memory file, at most", "tokens", 2_000, 0, source="this product's own"),
         Param(
@@ -218,13 +218,13 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
     if budget.threshold:
         aims.append(int(budget.threshold * _OF_WINDOW))
     aim = _or(params.get("aim"), min(aims))
-    file_total = _or(params.get("file_total"), min(max(0, aim - 2_500) * 3 // 5, 8_000 + aim // 8))
+    file_total = _or(params.get("file_total"), min(aim // 2, 8_000 + aim // 8))
     return _Used(
         protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
         free=_or(params.get("free"), min(30_000, aim // 4)),
         keep=_or(
             params.get("keep"),
-            min(65_000, aim // 2, max(aim // 8, min(3_000, aim * aim // 24_000), aim * aim // 128_000)),
+            min(65_000, aim * 9 // 20),
         ),
         aim=aim,
         anchor=bool(params.get("anchor", True)),

@@ -169,7 +169,7 @@ def test_defaults_scale_so_that_a_small_session_can_be_compacted() -> None:
     assert made.tokens_after <= start.total * 0.45
     used = made.plan.facts["used"]
     assert used["aim"] == int(start.total * 0.4)
-    assert used["keep"] == min(3_000, used["aim"] ** 2 // 24_000)
+    assert used["keep"] == used["aim"] * 9 // 20
     assert (used["protect"], used["free"]) == (used["aim"] * 5 // 12, used["aim"] // 4)
     windowed = run(start, Budget("o200k", count, window=10_000))
     assert windowed.plan.facts["used"]["aim"] == 5_000
