@@ -58,6 +58,13 @@ def failures(found: Iterable[Check]) -> list[Check]:
     return [check for check in found if not check.ok]
 
 
+def words_of(wrong: Sequence[Check]) -> str:
+    """What does not hold, as one clause: labels say what should be so, and alone would read as if it were."""
+    return "does not hold: " + "; ".join(
+        f"{check.label} ({check.detail})" if check.detail else check.label for check in wrong
+    )
+
+
 def _made(id_: str, label: str, wrong: Sequence[str], status: Status = Status.FAILED_INVARIANT) -> Check:
     shown = "; ".join(wrong[:3]) + (f"; and {len(wrong) - 3} more" if len(wrong) > 3 else "")
     return Check(id_, label, not wrong, shown, status)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.budget import meter_for
-from compaction.checks import checks, failures
+from compaction.checks import checks, failures, words_of
 from compaction.handwork import Change, Done, Impossible, by_hand
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
 from sessions.contexts import Item
@@ -102,6 +102,5 @@ def _foreseen(session: Session, change: Change) -> Foreseen:
     )
     wrong = [check for check in failures(found) if check.id in HOLDS]
     if wrong:
-        said = "; ".join(f"{check.label}: {check.detail}" for check in wrong)
-        raise Refused("unsound", f"The agent could not go on from that context. {said}.")
+        raise Refused("unsound", f"The agent could not go on from that context. This {words_of(wrong)}.")
     return Foreseen(session, base, done, items, budget.meter, snapshot.total, after, budget.window, budget.threshold)

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from compaction.answers import along, answer, beside, refilled
-from compaction.checks import Check, checks, failures
+from compaction.checks import Check, checks, failures, words_of
 from compaction.difference import difference
 from compaction.fates import Change, Fate, changes_of, fates_of, tokens_after
 from compaction.masks import calls_of
@@ -367,7 +367,7 @@ def _result(
         )
         wrong = failures(found)
         if wrong:
-            status, reason = wrong[0].status, "; ".join(f"{check.label}: {check.detail}" for check in wrong)
+            status, reason = wrong[0].status, words_of(wrong)
         if surveyed is not None:
             report = retention(surveyed, snapshot.items, items, changed)
     fates, counts = fates_of(snapshot, changed)
