@@ -42,6 +42,8 @@ FORMS = (
     gettext_noop("Old tool results cleared ({n} tokens saved)"),
     # checks
     gettext_noop("The context is {n} tokens, at most the {limit} aimed for."),
+    gettext_noop("does not hold: {what} ({how})"),
+    gettext_noop("does not hold: {what}"),
     gettext_noop("planning over {items} items, {n} tokens"),
     gettext_noop("reading the context of {version} up to entry {n}"),
     gettext_noop("brought the session's memory up to entry {n}"),
