@@ -268,6 +268,7 @@ def differing(taken: list[Taken], folder: Path) -> Iterator[tuple[str, str, Any,
 
 
 def test_every_file_says_of_itself_what_we_say_of_it(workspace: Workspace, shared_data: Path) -> None:
+    shared_data = shared_data.resolve()  # as what was taken in is named
     folders = [shared_data / agent for agent in AGENTS]
     taken = ingest_paths(workspace, folders)
     assert not [one for one in taken if one.outcome == "failed"]
