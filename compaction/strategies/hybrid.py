@@ -44,7 +44,7 @@ from compaction.plan import (
 from compaction.strategies.base import Param
 from compaction.tails import clipped, cut_at
 from sessions.contexts import InsertKind, Item
-from sessions.entries import Part
+from sessions.entries import Kind, Part
 from sessions.meters import by_id
 from sessions.ranges import Ranges
 
@@ -316,13 +316,16 @@ def _pruned(
     """Outputs alone are left with less; where that leaves room below the aim, pieces of the files they showed come back at the end, and what
     no file takes is left to the newest of the outputs.
     """
-    layers = _layers(used)
+    # Behind a call without result nothing can be added: the agent would take the call for one that was broken off, and leave it out.
+    added = not _ends_open(snapshot.items)
+    layers = _layers(used) if added else 0
     spare = used.aim - sum(tokens) - layers
-    room = min(used.file_total, spare) if used.file_count else 0
+    room = min(used.file_total, spare) if used.file_count and added else 0
     if room >= LEAST_FILES:
         room = min(room, known_tokens(snapshot))
     if "protect" in loose and snapshot.total > used.aim:
-        masks, bodies = _whole_again(snapshot, masks, bodies, tokens, spare - max(0, room))
+        # Less than is worth masking: else the next look at the same context would mask it again.
+        masks, bodies = _whole_again(snapshot, masks, bodies, tokens, min(spare - max(0, room), used.free - 1))
     left = [item for item in snapshot.items if item.seq not in masks and item.seq not in bodies]
     asks: list[Ask] = [_files_ask(used, left, room)] if room >= LEAST_FILES else []
     facts |= {"cut": len(bodies), "files_max": room if asks else 0}
@@ -337,6 +340,12 @@ def _pruned(
         asks=tuple(asks),
         facts=facts,
     )
+
+
+def _ends_open(items: Sequence[Item]) -> bool:
+    """Whether the last entry of a context is a call: its result is not there yet, or never came."""
+    last = next((item for item in reversed(items) if item.seq is not None), None)
+    return last is not None and last.kind is Kind.TOOL_CALL
 
 
 def _layers(used: _Used) -> int:
