@@ -84,7 +84,7 @@ FIELD = {
     44: "tests/compaction/test_hybrid.py::test_chained_only_one_summary_stays_and_it_stands_for_all",
     45: "tests/compaction/test_runs.py::test_a_malformed_summary_is_refused",
     46: "tests/compaction/test_hybrid.py::test_larger_than_before_is_refused",
-    47: "tests/compaction/test_tasks.py::test_a_worker_that_loses_its_database_connection_leaves_a_run_that_ends",
+    47: "tests/compaction/test_tasks.py::test_a_worker_goes_on_where_its_connection_is_lost_and_where_its_run_is_cancelled",
     48: "tests/sessions/test_writing.py::test_installing_needs_the_setting_a_quiet_original_and_a_free_name",
     49: "tests/sessions/test_goals.py::test_an_open_item_that_vanishes_is_dropped",
     50: f"{THERE}::test_what_was_done_before_a_compaction_calls_it_pending_stays_done",
