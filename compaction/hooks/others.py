@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import orjson
+from django.db import connections
 
 from compaction.hooks.contract import LARGEST_ANSWER, HookFailed
 from compaction.summarisers.transcript import fenced
@@ -36,6 +37,8 @@ def ask_function(name: str, payload: Mapping[str, Any], *, timeout: float) -> by
             out.append(points[0].load()(dict(payload)))
         except BaseException as error:  # whatever it is, it is the hook's failure and not ours
             out.append(error)
+        finally:
+            connections.close_all()  # those of this thread, which the function may have used
 
     thread = threading.Thread(target=call, name=f"hook-{name}", daemon=True)
     thread.start()
