@@ -53,6 +53,7 @@ PAGES = {
     "intake": "/intake",
     "take-in": "/take-in",
     "settings": "/settings",
+    "people": "/settings/people",
 }
 WIDTHS = {"wide": (1440, 1000), "phone": (390, 844)}
 PATIENCE = 120_000  # ms for a page; only a fault waits that long
