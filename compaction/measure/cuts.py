@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 
 from compaction.plan import Snapshot
@@ -90,12 +91,16 @@ def _of_stretch(
                 last_seq=last,
                 edits=edits,
                 ghosts=hidden_by(edits),
-                log=lambda last=last: tuple(i for i in log if i.seq is not None and i.seq <= last),  # type: ignore[misc]
+                log=partial(_until, log, last),
                 agent="claude-code",
                 cwd=reading.facts.cwd,
             ),
             tuple(items[cut:stop]),
         )
+
+
+def _until(log: Sequence[Item], last: int) -> tuple[Item, ...]:
+    return tuple(item for item in log if item.seq is not None and item.seq <= last)
 
 
 def _starts(items: Sequence[Item]) -> list[int]:
