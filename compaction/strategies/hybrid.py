@@ -76,7 +76,7 @@ class _Used:
 
 class Hybrid:
     id = "hybrid"
-    version = 2
+    version = 3
     label = "Hybrid mask + summary"
     about = "Masks old tool output for free, then summarises what is old and brings back the code likely to be worked on next."
     params: Sequence[Param] = (
