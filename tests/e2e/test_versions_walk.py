@@ -90,6 +90,7 @@ def test_a_result_is_masked_by_hand(signed_in: Any, session: Any, aside: Callabl
     )
     page.goto(f"{page.url}/edit")
     page.locator("[name=do][value=mask]").check()
+    page.locator(".hand-verb.chosen [value=mask]").wait_for()  # what a verb takes comes with it
     page.get_by_label("Entry", exact=True).fill(str(seq))
     page.locator("#hand-weighs", has_text=f"Mask entry {seq}").wait_for()
     page.get_by_label("What stands there instead").fill("Nothing that matters.")

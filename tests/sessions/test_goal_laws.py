@@ -1,5 +1,6 @@
 """Laws of the goal tree: one state for every item, one goal or none for every entry, in linear time, the same in pieces as at once."""
 
+import gc
 import json
 import time
 
@@ -219,13 +220,21 @@ def test_texts_that_are_one_item_and_texts_that_are_two() -> None:
 
 def test_many_goals_and_many_rewritings_take_no_more_than_their_number() -> None:
     def seconds(count: int, rounds: int, *, alike: bool = False) -> float:
+        """Of this process alone, at its best: neither other programs nor the collector's looks at what other tests left count."""
+        return min(once(count, rounds, alike) for _ in range(3))
+
+    def once(count: int, rounds: int, alike: bool) -> float:
         tracker = GoalTracker()
+        gc.collect()
+        gc.disable()
         begun = time.process_time()
         for seq in range(rounds):
             names = ["again" if alike else f"item {n} of list {seq // 4}" for n in range(count)]
             rows = tuple(GoalItem(name, DONE if n < seq % count else PENDING) for n, name in enumerate(names))
             tracker.apply(GoalChange(rows, whole=True), seq)
-        return time.process_time() - begun
+        took = time.process_time() - begun
+        gc.enable()
+        return took
 
     small, large = seconds(20, 100), seconds(20, 400)
     assert large < 12 * max(small, 0.01), (small, large)
