@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from sessions.contexts import Hide, Insert, InsertKind, Replace
+from sessions.contexts import Edit, Hide, Insert, InsertKind, Replace
 from sessions.entries import PartKind, Role
 from sessions.ranges import Ranges
 from sessions.writers import writers
@@ -46,10 +47,10 @@ RECORDED = [
 WAYS = {"folded": folded, "rolled back": rolled_back, "as the agent left it": lambda session: session.edits}
 
 
-def unlike(session: Taken, edits: object, agent: str) -> str | None:
+def unlike(session: Taken, edits: Sequence[Edit], agent: str) -> str | None:
     """Where what was written parts from what was to be written."""
     try:
-        made = written(session, edits, agent, seed=2)  # type: ignore[arg-type]
+        made = written(session, edits, agent, seed=2)
     except CannotWrite:
         return None  # nothing of it is another agent's
     back = read_back(made, agent)
