@@ -45,6 +45,10 @@ class Source(models.Model):
     identity = models.TextField(null=True, help_text="device and number of the file it was last read from")
     modified_at = models.DateTimeField(null=True)
     state = models.JSONField(null=True, help_text="where reading goes on: of the reader and of the assembly")
+    moved = models.JSONField(
+        default=list,
+        help_text="of a document: from which entry on records lie how many bytes further on than their rows say",
+    )
     taken_at = models.DateTimeField(db_default=Now())
 
     class Meta:
