@@ -59,6 +59,8 @@ def cwd_in(item: Item) -> str | None:
 def read_bare(record: Mapping[str, Any]) -> Item:
     """A line of a bare transcript, or of an item that says its tool in another way."""
     name = record.get("type")
+    if not isinstance(name, str | None):
+        return read_item(record)
     if name in _CALLS and "call_id" not in record:
         function = record.get("function")
         tool = function.get("name") if isinstance(function, dict) else record.get("name")

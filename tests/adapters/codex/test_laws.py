@@ -81,6 +81,7 @@ LINES = st.one_of(
 
 
 @given(st.lists(LINES, max_size=12))
+@example([b'{"type": ["message"], "name": "shell"}'])  # a type that is no word
 @settings(max_examples=100, deadline=None)
 def test_every_line_is_one_entry(raw: list[bytes]) -> None:
     whole = b"\n".join(raw)
