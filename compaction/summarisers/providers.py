@@ -6,6 +6,7 @@ The library's own retries are off: `asking` decides, so that each attempt is see
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from sessions.prices import Spent
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
+    from pydantic_ai.settings import ModelSettings
 
+SEED = 1
 _KEYLESS = "none"  # some servers want a key and look at none
 
 
@@ -56,6 +59,8 @@ def prepare(target: Target) -> None:
     """Read the client in, which takes seconds the first time: no call's clock is to run meanwhile."""
     import pydantic_ai.direct
 
+    # It leaves them out where it knows that a model takes none; nobody has to be told.
+    warnings.filterwarnings("ignore", message="Sampling parameters", category=UserWarning)
     match target.provider:
         case "anthropic":
             import pydantic_ai.models.anthropic
@@ -73,23 +78,41 @@ async def converse(target: Target, request: Request, *, timeout: float) -> Said:
 
     # A redirect would carry the key elsewhere.
     async with httpx2.AsyncClient(timeout=timeout, follow_redirects=False) as client:
+        model, messages = _model(target, client), _messages(request)
+        common: ModelSettings = {
+            "max_tokens": request.max_tokens,
+            "timeout": timeout,
+            "request_timeout": timeout,  # of the whole: a server that sends a byte now and then is no answer either
+            "max_retries": 0,
+            "thinking": False,
+        }
         try:
-            answer = await model_request(
-                _model(target, client),
-                _messages(request),
-                model_settings={
-                    "max_tokens": request.max_tokens,
-                    "timeout": timeout,
-                    "request_timeout": timeout,  # of the whole: a server that sends a byte now and then is no answer either
-                    "max_retries": 0,
-                    "thinking": False,
-                },
-            )
+            try:
+                answer = await model_request(model, messages, model_settings={**common, **_steady(target)})
+            except exceptions.ModelHTTPError as error:
+                if error.status_code not in (400, 422) or not _UNSTEADY.search(_words(error)):
+                    raise
+                answer = await model_request(model, messages, model_settings=common)
         except exceptions.AgentRunError as error:
             raise _trouble(error) from None  # the cause holds the request, and with it the key
         except httpx2.HTTPError as error:
             raise Trouble("no connection", type(error).__name__, again=True) from None
     return Said(answer.text or "", answer.finish_reason == "length", _spent(answer.usage))
+
+
+_UNSTEADY = re.compile(r"temperature|\bseed\b|sampling", re.IGNORECASE)
+"""In the words of a provider that takes no such setting of this model."""
+
+
+def _steady(target: Target) -> ModelSettings:
+    """What makes a model answer the same to the same, as far as its protocol has it: two drafts of one part should not differ by luck."""
+    match target.provider:
+        case "anthropic":
+            return {"temperature": 0.0}
+        case "gemini":
+            return {"seed": SEED}  # its newer models are said to go round in circles at temperature 0
+        case _:
+            return {"temperature": 0.0, "seed": SEED}
 
 
 def _model(target: Target, client: Any) -> Model:
@@ -149,9 +172,11 @@ _LIMITS = re.compile(
 
 
 def _limit(words: str) -> int | None:
-    """The tokens a prompt may have, by an error's words ("210,000 tokens > 200,000 maximum"); None where they do not say."""
-    found = _LIMITS.search(words)
-    return int(found[1].replace(",", "")) if found is not None and found[1].replace(",", "") else None
+    """The tokens a prompt may have, by an error's words ("210,000 tokens > 200,000 maximum"); None where they do not say. Where they name
+    the prompt's own size in the same way ("(9000) exceeds … (6000)"), the smaller one is the limit.
+    """
+    found = [int(digits) for match in _LIMITS.finditer(words) if (digits := match[1].replace(",", ""))]
+    return min(found, default=None)
 
 
 def _words(error: Any) -> str:

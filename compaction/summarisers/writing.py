@@ -1,8 +1,9 @@
 """A summary by a model, from ask to answer: what is sent, in which order, and what is accepted. Pure: the calls are made by `ask`.
 
 Order of the calls: the record (in pieces, each bringing the summary of those before it up to date, where it does not fit at once), one
-reminder where the answer has not its shape, one look back where it was asked for. A model that says the prompt is too long gets less,
-a few times.
+reminder where the answer has not its shape or was cut off, one look back where it was asked for. A model that says the prompt is too long
+gets less, a few times. Running text that is cut off again is taken up to its last whole sentence, and that is said; one that needs a form
+is not.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 
 from compaction.plan import Count, NotWritten, Section, Status, SummaryAnswer, SummaryAsk
 from compaction.summarisers import prompts
-from compaction.summarisers.transcript import Layout, Level, TooLarge, lay_out
+from compaction.summarisers.endings import to_last_sentence
+from compaction.summarisers.transcript import LEAST_ROOM, Layout, Level, TooLarge, lay_out
 from compaction.summary.events import Event, Voice
 from compaction.summary.manifest import LARGEST, SHARE, manifest
-from compaction.summary.shapes import NINE, faults
+from compaction.summary.shapes import NINE, faults, runs_on
 from compaction.summary.survey import Survey
 from compaction.summary.template import PREFACE, parse
 
@@ -31,6 +33,7 @@ OVER = (
     1.25  # of the tokens asked for, as the hard limit of the output: so that a summary a little too long is not cut off
 )
 LEAST_OUTPUT = 200
+LEAST_ANSWER = 64
 RETRIES_SMALLER = 5  # prompts that were too long
 SMALLER = 0.6
 
@@ -126,10 +129,19 @@ def job(ask: SummaryAsk, survey: Survey, folded: set[int], capacity: Capacity, c
     output = int(wanted * OVER)
     if capacity.output is not None:
         output = min(output, capacity.output)
-    window = capacity.window or UNKNOWN_WINDOW
-    output = max(64, min(output, window // 3))
+    output = max(LEAST_ANSWER, min(output, (capacity.window or UNKNOWN_WINDOW) // 3))
     part = sum(count([event.text for event in events]))
-    return Job(ask, said, "\n\n".join(earlier), listed, output, min(wanted, output), part, capacity, count)
+    todo = Job(ask, said, "\n\n".join(earlier), listed, output, min(wanted, output), part, capacity, count)
+    _leave_room(todo, capacity)
+    return todo
+
+
+def _leave_room(todo: Job, capacity: Capacity) -> None:
+    """Of a window so small that rules and answer fill it the answer gets less, so that a record has a place in it at all."""
+    lacking = LEAST_ROOM + todo.overhead - capacity.room(todo.output)
+    if lacking > 0:
+        todo.output = max(LEAST_ANSWER, todo.output - int(lacking / CAREFUL) - 1)
+        todo.wanted = min(todo.wanted, todo.output)
 
 
 def forecast(todo: Job) -> Forecast:
@@ -157,9 +169,11 @@ def write(todo: Job, ask: Ask, *, name: str) -> SummaryAnswer:
             taken = max(size for piece in layout.pieces for size in todo.count([piece]))
             room = int(min(room, taken + todo.overhead) * SMALLER)
             if overflow.limit is not None:
-                todo.output = min(todo.output, max(64, overflow.limit // 3))
+                todo.output = min(todo.output, max(LEAST_ANSWER, overflow.limit // 3))
                 todo.wanted = min(todo.wanted, todo.output)
-                room = min(room, int((overflow.limit - todo.output) * CAREFUL))
+                served = Capacity(overflow.limit)
+                _leave_room(todo, served)
+                room = min(room, served.room(todo.output))
     else:
         raise NotWritten(
             Status.FAILED_CONTEXT_OVERFLOW,
@@ -200,10 +214,12 @@ def _written(todo: Job, layout: Layout, ask: Ask, notes: list[str]) -> str:
         if n < last:
             if not text:
                 raise NotWritten(Status.FAILED_EMPTY_SUMMARY, f"the model's answer to piece {n} of {last} was empty")
+            if reply.cut:
+                text = to_last_sentence(text) or text
             continue
         wrong = _wrong(todo, text, cut=reply.cut)
         if wrong:
-            request, text = _reminded(todo, request, reply.text, wrong, ask)
+            request, text = _reminded(todo, request, reply, wrong, ask, notes)
         if todo.ask.critique:
             text = _looked_over(todo, request, text, ask, notes)
     return text
@@ -218,19 +234,43 @@ def _first(todo: Job, piece: str, earlier: str, place: tuple[int, int]) -> Reque
     return Request(purpose, prompts.SYSTEM, (("user", f"{given}\n\n{told}"),), todo.output)
 
 
-def _reminded(todo: Job, request: Request, reply: str, wrong: Sequence[str], ask: Ask) -> tuple[Request, str]:
-    said = reply if reply.strip() else "(nothing)"
+def _reminded(
+    todo: Job, request: Request, reply: Reply, wrong: Sequence[str], ask: Ask, notes: list[str]
+) -> tuple[Request, str]:
+    said = reply.text if reply.text.strip() else "(nothing)"
     again = replace(
         request, purpose="reminder", turns=(*request.turns, ("assistant", said), ("user", prompts.reminder(wrong)))
     )
-    answer = ask(again)
+    spare = _usable(todo, reply)
+    try:
+        answer = ask(again)
+    except (Overflow, NotWritten):
+        if not spare:
+            raise
+        return request, _cut_short(todo, spare, notes)
     text = plain(answer.text)
+    spare = _usable(todo, answer) or spare
+    if spare and (answer.cut or not text or _longer(todo, text)):
+        return request, _cut_short(todo, spare, notes)
     if not text:
         raise NotWritten(Status.FAILED_EMPTY_SUMMARY, "the model's answer was empty, also after a reminder")
     still = _wrong(todo, text, cut=answer.cut)
     if still:
         raise NotWritten(Status.FAILED_BAD_TEMPLATE, f"also after a reminder, {'; '.join(still)}")
     return again, text
+
+
+def _cut_short(todo: Job, text: str, notes: list[str]) -> str:
+    notes.append(f"the model's text was cut off at {todo.output:,} tokens: it ends with its last whole sentence")
+    return text
+
+
+def _usable(todo: Job, reply: Reply) -> str:
+    """Running text that was cut off, up to its last whole sentence; "" where a form was asked for, or nothing is whole."""
+    text = plain(reply.text)
+    if not reply.cut or not runs_on(todo.ask.template) or _longer(todo, text):
+        return ""
+    return to_last_sentence(text)
 
 
 def _looked_over(todo: Job, request: Request, text: str, ask: Ask, notes: list[str]) -> str:
@@ -241,8 +281,11 @@ def _looked_over(todo: Job, request: Request, text: str, ask: Ask, notes: list[s
     except Overflow:
         notes.append("the model could not look over its summary: with it the prompt is too long")
         return text
+    except NotWritten as failure:
+        notes.append(f"the model did not look over its summary ({failure}); the first one stands")
+        return text
     second = plain(reply.text)
-    if _wrong(todo, second, cut=reply.cut):
+    if _longer(todo, second) or _wrong(todo, second, cut=reply.cut):
         notes.append("the model's second look gave no usable summary: the first one stands")
         return text
     return second

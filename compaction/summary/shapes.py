@@ -96,6 +96,12 @@ SHAPES: Mapping[str, Shape] = {
 }
 
 
+def runs_on(shape: str) -> bool:
+    """Whether a summary of this shape is running text. A shape nobody knows is."""
+    known = SHAPES.get(shape)
+    return known is None or not known.parts
+
+
 def faults(shape: str, text: str) -> list[str]:
     """What is wrong with `text` as a summary of this shape, in words; [] where nothing is. A shape nobody knows asks only for words.
 
@@ -104,7 +110,7 @@ def faults(shape: str, text: str) -> list[str]:
     if not text.strip():
         return ["the summary is empty"]
     known = SHAPES.get(shape)
-    if known is None or not known.parts:
+    if known is None or runs_on(shape):
         return []
     nine = template.faults(text)
     if known.id == NINE or not nine:

@@ -117,26 +117,35 @@ def test_no_model_is_asked_about_a_plan_that_is_another_than_the_one_previewed(
     assert server.asked == []
 
 
-def test_the_second_look_replaces_the_first_answer(session: Session, server: Server, models: list[float]) -> None:
+@pytest.mark.parametrize("provider", list(MODELS))
+def test_the_second_look_replaces_the_first_answer(
+    session: Session, server: Server, models: list[float], provider: str
+) -> None:
     server.says(nine("Forgot the flag."), nine("Never pass --force."))
-    run = carried_out(session, critique=True)
+    run = carried_out(session, critique=True, model=MODELS[provider])
     assert run.state == "completed", run.reason
     assert "Never pass --force." in summary_of(run)
     assert "Forgot the flag." not in summary_of(run)
     assert [call.purpose for call in run.calls.all()] == ["summary", "self-critique"]
-    assert [role for role, _ in server.asked[1].turns] == ["user", "assistant", "user"]
+    first, look = server.asked
+    assert [role for role, _ in look.turns] == ["user", "assistant", "user"]
+    assert look.turns[0] == first.turns[0]
+    assert "Forgot the flag." in look.turns[1][1]
 
 
+@pytest.mark.parametrize(
+    "second", ["Looks fine to me!", "", nine("so many words " * 9_000), Answer(nine(), cut=True), Status(401)]
+)
 def test_a_second_look_that_is_no_summary_leaves_the_first(
-    session: Session, server: Server, models: list[float]
+    session: Session, server: Server, models: list[float], second: Any
 ) -> None:
-    server.says(nine("First."), "Looks fine to me!")
+    server.says(nine("First."), second)
     run = carried_out(session, critique=True)
     assert "First." in summary_of(run)
     assert any("the first one stands" in word for word in run.report["warnings"])
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
+@pytest.mark.parametrize("provider", list(MODELS))
 def test_a_rate_limit_is_waited_out_as_long_as_the_provider_asks(
     session: Session, server: Server, models: list[float], provider: str
 ) -> None:
@@ -165,6 +174,7 @@ def test_waits_double_and_end(session: Session, server: Server, models: list[flo
 
 
 LONG = {
+    "compatible": "the request exceeds the available context size (9000 tokens > 6000), try increasing it",
     "anthropic": "prompt is too long: 9000 tokens > 6000 maximum",
     "openai": "This model's maximum context length is 6000 tokens. However, your messages resulted in 9000 tokens.",
     "gemini": "The input token count (9000) exceeds the maximum number of tokens allowed (6000).",
@@ -181,6 +191,7 @@ def test_a_prompt_that_is_too_long_becomes_shorter(
     long, *short = (len(asked.turns[0][1]) for asked in server.asked)
     assert short
     assert max(short) < long
+    assert all((asked.max_tokens or 0) <= 2_000 for asked in server.asked[1:])  # of the 6,000 that it said it takes
     assert next(call.outcome for call in run.calls.all()) == "prompt too long"
     assert any("did not fit" in word for word in run.report["warnings"])
 
@@ -192,21 +203,26 @@ def test_a_prompt_that_is_always_too_long_fails_as_an_overflow(
     refused(session, carried_out(session, model=MODELS["anthropic"]), "failed_context_overflow")
 
 
+@pytest.mark.parametrize("provider", list(MODELS))
 def test_a_model_that_never_answers_fails_the_run(
-    session: Session, server: Server, models: list[float], settings: Any
+    session: Session, server: Server, models: list[float], settings: Any, provider: str
 ) -> None:
     settings.LLM_TIMEOUT, settings.LLM_RETRIES = 0.1, 0
     server.says(Hang())
-    run = carried_out(session)
+    run = carried_out(session, model=MODELS[provider])
+    assert server.left.wait(60)  # it does not leave its connection open
     refused(session, run, "failed_provider", "failed")
     assert [call.outcome for call in run.calls.all()] == ["timeout"]
     assert "timeout" in run.reason
 
 
-def test_a_cancelled_run_breaks_its_call_off(session: Session, server: Server, models: list[float]) -> None:
+@pytest.mark.parametrize("provider", list(MODELS))
+def test_a_cancelled_run_breaks_its_call_off(
+    session: Session, server: Server, models: list[float], provider: str
+) -> None:
     server.says(Hang())
     before = context_hash(session)
-    run = runs.request(session.pk, **FOLDS)
+    run = runs.request(session.pk, **FOLDS, model=MODELS[provider])
 
     def cancel() -> None:
         assert server.came.wait(60)
