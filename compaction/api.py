@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from django.core.exceptions import PermissionDenied
@@ -12,6 +13,7 @@ from ninja.responses import Status
 
 from compaction import queries, rollingback, runs, tasks
 from compaction.choosing import figures_of
+from compaction.collector import held_back
 from compaction.comparing import compare
 from compaction.editing import edit, foresee
 from compaction.handforms import change_of
@@ -22,6 +24,7 @@ from compaction.schemas import ApplyIn, CompactIn, EditIn, RollbackIn, RunOut, R
 from compaction.strategies import strategies
 from sessions.answers import moved_row
 from sessions.http import session_of
+from sessions.models import Session
 from sessions.models_goals import GoalMark
 
 router = Router(tags=["compaction"])
@@ -44,7 +47,7 @@ def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: 
     choice = wanted.dict(exclude={"preset", "preview", "hold", "expected_hash", "plan_digest"})
     choice["params"] = figures_of(wanted.strategy, wanted.preset, wanted.params)
     if wanted.preview:
-        return Status(200, plan_json(runs.preview_run(found, **choice)))
+        return Status(200, _previewed(found, choice))
     _operators_only(request)
     run = tasks.submit(
         found.pk,
@@ -57,6 +60,11 @@ def compact(request: HttpRequest, response: HttpResponse, session: str, wanted: 
     run = queries.run_in(found.workspace_id, run.pk)
     response["Location"] = f"/api/runs/{run.pk}"
     return Status(202, RunOut.of(run))
+
+
+@held_back()
+def _previewed(session: Session, choice: Mapping[str, Any]) -> dict[str, Any]:
+    return plan_json(runs.preview_run(session, **choice))
 
 
 @router.get("/sessions/{session}/compare", response=dict[str, Any], summary="Strategies as dry runs on one context")

@@ -2,6 +2,9 @@
 
 A long session is some hundred thousand small values; each time their number has grown by a quarter the collector walks through all of them and
 finds nothing, which costs a third of a preview. They are freed by their counts as always.
+
+Once it is let go again, the first look goes through all that was made meanwhile and is still there. So whoever makes a preview holds it back,
+as a decorator, around all that is done with it: by then nothing of it is left.
 """
 
 from __future__ import annotations

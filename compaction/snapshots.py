@@ -24,7 +24,7 @@ from sessions.gauge import window_of
 from sessions.goalmarks import note_of, standing
 from sessions.goals import Goal
 from sessions.models import Session, Version
-from sessions.projection import context_items, log_items, measure
+from sessions.projection import as_sent, log_beside, measure, projected
 from sessions.store import edits_of
 from sessions.versions import Refused
 
@@ -74,17 +74,19 @@ def pins_of(session: Session, also: Iterable[int] = ()) -> frozenset[int]:
 def snapshot_of(
     session: Session, base: Base, *, pins: frozenset[int] = frozenset(), remembered_by: datetime | None = None
 ) -> Snapshot:
-    """The context of `base`, frozen, counted by its agent's meter. The whole transcript (`log`) is read only where a strategy asks for it.
+    """The context of `base`, frozen, counted by its agent's meter. What its edits hide or replace of the transcript (`log`) is read only where
+    a strategy asks for it.
 
     `remembered_by`: the session's memory as it was then; None: as it is.
     """
     edits = edits_of(base.version)
-    items = context_items(session, base.version, until_seq=base.last_seq, edits=edits)
+    shown = projected(session, edits, until_seq=base.last_seq)
+    items = as_sent(session, shown)
     meter = meter_for(session.agent, session.agent_version)
 
     @cache
     def log() -> Sequence[Item]:
-        return tuple(log_items(session, base.last_seq))
+        return tuple(log_beside(session, base.last_seq, edits, shown))
 
     @cache
     def goals() -> Sequence[Goal]:

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from compaction import accounts, drafting, forms, queries, runs, showing, tasks, telling
+from compaction.collector import held_back
 from compaction.holding import preview_draft
 from compaction.models import Run
 from compaction.runs import Previewed
@@ -133,6 +134,7 @@ def draft(request: HttpRequest, name: str, run_id: int) -> HttpResponse:
     )  # without a fragment: it might be all that changes, and then nothing would be fetched
 
 
+@held_back()
 def _preview(
     request: HttpRequest,
     session: Session,

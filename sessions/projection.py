@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from heapq import merge
+from operator import attrgetter
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from sessions.adapters import by_agent
 from sessions.contexts import Edit, Insert, Item, Replace, hidden_by, project
@@ -15,6 +17,7 @@ from sessions.entries import Facts, SizeVector, digest_of
 from sessions.fields import to_multirange
 from sessions.meters.tokens import sizes
 from sessions.models import Entry, Session, Version
+from sessions.ranges import Ranges
 from sessions.store import ITEM_COLUMNS, edits_of, item_of, visible_digests
 
 
@@ -52,7 +55,11 @@ def context_items(
     if edits is None:
         version = version or session.current
         edits = edits_of(version) if version is not None else []
-    items = projected(session, edits, until_seq=until_seq)
+    return as_sent(session, projected(session, edits, until_seq=until_seq))
+
+
+def as_sent(session: Session, items: Sequence[Item]) -> list[Item]:
+    """What edits made of a session's entries (`projected`), as its agent would send it."""
     parts = {item.key: item.parts for item in items}
     wired = by_agent(session.agent).wire(items, facts_of(session))
     return sized(wired, [n for n, item in enumerate(wired) if parts.get(item.key) is not item.parts])
@@ -67,8 +74,7 @@ def projected(session: Session, edits: Sequence[Edit], *, until_seq: int | None 
     if until_seq is not None:
         visible = visible.filter(seq__lte=until_seq)
     pins = set(session.pins.values_list("seq", flat=True))
-    rows = visible.order_by("seq").values_list(*ITEM_COLUMNS, named=True)
-    items = project((item_of(row) for row in rows.iterator(chunk_size=2000)), edits)
+    items = project(_read(visible), edits)
     items = sized(items, [n for n, item in enumerate(items) if item.masked or item.inserted])
     if pins:
         items = [replace(item, pinned=True) if item.seq in pins else item for item in items]
@@ -77,8 +83,29 @@ def projected(session: Session, edits: Sequence[Edit], *, until_seq: int | None 
 
 def log_items(session: Session, until_seq: int) -> list[Item]:
     """Every sent entry up to `until_seq`, hidden ones too: the transcript as it was written."""
-    rows = Entry.objects.filter(Q(session=session), sent=True, seq__lte=until_seq).order_by("seq")
-    return [item_of(row) for row in rows.values_list(*ITEM_COLUMNS, named=True).iterator(chunk_size=2000)]
+    rows = Entry.objects.filter(session=session, sent=True, seq__lte=until_seq)
+    return _read(rows)
+
+
+def log_beside(session: Session, until_seq: int, edits: Sequence[Edit], items: Sequence[Item]) -> list[Item]:
+    """`log_items` where it is known already what `edits` made of them (`projected`): only what they hide or replace is read again."""
+    changed = hidden_by(edits) | Ranges.from_numbers(edit.seq for edit in edits if isinstance(edit, Replace))
+    whole = [
+        replace(item, pinned=False) if item.pinned else item
+        for item in items
+        if item.seq is not None and not item.masked
+    ]
+    if not changed:
+        return whole
+    rows = Entry.objects.filter(session=session, sent=True, seq__lte=until_seq)
+    others = _read(rows.extra(where=["%s::int4multirange @> seq"], params=[to_multirange(changed)]))
+    return list(merge(whole, others, key=attrgetter("seq")))
+
+
+def _read(rows: QuerySet[Entry]) -> list[Item]:
+    """These entries as items, in order, whole."""
+    found = rows.order_by("seq").values_list(*ITEM_COLUMNS, named=True)
+    return [item_of(row) for row in found.iterator(chunk_size=2000)]
 
 
 def sized(items: Sequence[Item], changed: Sequence[int]) -> list[Item]:

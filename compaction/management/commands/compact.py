@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,11 +13,12 @@ from compaction import runs, tasks
 from compaction.accounts import dollars
 from compaction.awaiting import await_run
 from compaction.choosing import figures_of
+from compaction.collector import held_back
 from compaction.plan import SummaryAnswer
-from compaction.runs import Previewed
 from compaction.schemas import plan_json
 from compaction.strategies import RECOMMENDED, strategies
 from sessions.management.base import SessionCommand, counted, figures
+from sessions.models import Session
 from sessions.versions import Refused
 
 USAGE = frozenset({"no_such_strategy", "bad_param", "no_such_summariser", "bad_summary", "no_such_entry"})
@@ -75,14 +76,16 @@ class Command(SessionCommand):
         try:
             choice["params"] = figures_of(options["strategy"], options["preset"], parameters(options["params"]))
             if options["preview"]:
-                self._preview(runs.preview_run(session, **choice), as_json=as_json)
+                self._preview(session, choice, as_json=as_json)
             else:
                 run = tasks.submit(session.pk, **choice, hold=options["hold"])
                 await_run(self, run, session.workspace_id, wait=not options["no_wait"], as_json=as_json)
         except Refused as refusal:
             raise CommandError(str(refusal), returncode=2 if refusal.code in USAGE else 1) from refusal
 
-    def _preview(self, previewed: Previewed, *, as_json: bool) -> None:
+    @held_back()
+    def _preview(self, session: Session, choice: Mapping[str, Any], *, as_json: bool) -> None:
+        previewed = runs.preview_run(session, **choice)
         if as_json:
             self.print_json(plan_json(previewed))
             return
