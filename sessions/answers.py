@@ -21,7 +21,7 @@ from sessions.prices import Cost, price_of
 from sessions.projection import context_items, version_at
 from sessions.ranges import Ranges
 from sessions.reckonings import broken_row, cost_row, dollars, supposed_row
-from sessions.sourcebytes import digest_of
+from sessions.sourcebytes import digest_of, place
 from sessions.supposing import supposed, window_as
 from sessions.versions import Moved, Refused
 from sessions.windows import Window, rule_of
@@ -79,8 +79,8 @@ def session_whole(session: Session) -> Row:
     }
 
 
-def entry_row(entry: Entry) -> Row:
-    """An entry, whole, with the place of its bytes."""
+def entry_row(entry: Entry, source: Source) -> Row:
+    """An entry, whole, with the place of its bytes. `source`: its session's own."""
     return {
         "seq": entry.seq,
         "kind": entry.kind,
@@ -98,7 +98,9 @@ def entry_row(entry: Entry) -> Row:
         "tokens": entry.tokens,
         "parts": [part.to_json() for part in unpack(entry.parts)],
         "source": entry.source_id,
-        "byte_offset": entry.byte_offset,
+        "byte_offset": place(source, entry.seq, entry.byte_offset)
+        if entry.source_id == source.pk
+        else entry.byte_offset,
         "byte_length": entry.byte_length,
         "problem": entry.problem,
     }

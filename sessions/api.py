@@ -79,9 +79,10 @@ def list_entries(
     after: Annotated[int, Query(ge=-1)] = -1,
     n: Annotated[int, Query(ge=1, le=MOST_ENTRIES)] = ENTRIES,
 ) -> Any:
-    found = list(_session(request, session).entries.filter(seq__gt=after).order_by("seq")[: n + 1])
+    row = _session(request, session)
+    found = list(row.entries.filter(seq__gt=after).order_by("seq")[: n + 1])
     return {
-        "items": [answers.entry_row(entry) for entry in found[:n]],
+        "items": [answers.entry_row(entry, row.source) for entry in found[:n]],
         "next": found[n - 1].seq if len(found) > n else None,
     }
 

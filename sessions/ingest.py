@@ -30,11 +30,12 @@ from sessions.beside import name_place, name_sessions, tell_commands
 from sessions.collecting import seldom
 from sessions.derive import derive
 from sessions.discover import files_under
+from sessions.documents import read_changed
 from sessions.expansion import Expanded, Unreadable, expanded
 from sessions.kinship import link_parents
 from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
-from sessions.reading import Read, amended, continues, copied_of, read_chain
+from sessions.reading import Read, copied_of, is_document, read_chain
 from sessions.sourcebytes import LARGEST, Keeping, begins_with, content, digest_of, digest_of_file, is_of, keep
 from sessions.store import clean, legible
 
@@ -411,7 +412,7 @@ def _grow(file: BinaryIO, adapter: Adapter, source: Source, taken: Taken, modifi
     session = Session.objects.select_for_update(no_key=True).get(source=source)
     session.source = source  # one object of the row: what reading saves holds the new size too
     source.modified_at = modified
-    if "digests" in (source.state or {}) or source.adapter_version != adapter.version:
+    if is_document(source) or source.adapter_version != adapter.version:
         file.seek(source.size)
         _digested(source)
         source.size, _ = keep(source, file, offset=source.size)
@@ -440,17 +441,11 @@ def _grow_document(
     file.seek(0)
     if taken.size > LARGEST:
         return False
-    data = file.read()
-    anew = not continues(session, adapter, data)
-    if anew and not longer and not amended(session, adapter, data):
+    read = read_changed(session, adapter, file.read(), longer=longer, modified=modified)
+    if read is None:
         return False
-    source.chunks.all().delete()
-    file.seek(0)
-    source.size, source.digest = keep(source, file, offset=0)
-    source.digested = None
     taken.size = source.size
-    source.modified_at = modified
-    _read_on(session, adapter, taken, anew=anew or source.adapter_version != adapter.version)
+    _told_grown(session, taken, read)
     return True
 
 
@@ -463,6 +458,10 @@ def _read_on(session: Session, adapter: Adapter, taken: Taken, *, anew: bool, ke
     else:
         read = read_chain(session, adapter, modified=source.modified_at, keeping=keeping)
     taken.size = source.size
+    _told_grown(session, taken, read)
+
+
+def _told_grown(session: Session, taken: Taken, read: Read) -> None:
     derive(session, read.versions)
     taken.outcome = "grown"
     report(taken, session, read.added)
@@ -475,9 +474,9 @@ def reread(session: Session, adapter: Adapter) -> Read:
     session.steps.all().delete()
     session.goals.all().delete()
     source = session.source
-    source.state = None
+    source.state, source.moved = None, []
     source.consumed = 0
-    source.save(update_fields=["state", "consumed"])
+    source.save(update_fields=["state", "moved", "consumed"])
     read = read_chain(session, adapter, modified=source.modified_at)
     return replace(read, added=max(0, session.entries_count - before))
 

@@ -15,7 +15,7 @@ from sessions.models import Entry, Insertion, Session
 from sessions.moments import Moment
 from sessions.packing import unpack
 from sessions.queries import reading
-from sessions.sourcebytes import record
+from sessions.sourcebytes import record_of
 
 LONGEST = 4 << 20  # bytes of a session's first record that are read for the agent's own instructions
 FIRST = 40  # entries among which the record of a session's beginning is looked for
@@ -97,7 +97,7 @@ def _base(session: Session) -> Iterator[Load]:
     if first is None or first.byte_length > LONGEST:
         return
     try:
-        raw = orjson.loads(record(first.source, first.byte_offset, first.byte_length))
+        raw = orjson.loads(record_of(first))
     except orjson.JSONDecodeError:
         return
     if not isinstance(raw, dict):

@@ -1,27 +1,24 @@
 """Reads a session's sources on from where reading stopped: records to entries, in batches, into the database.
 
-A log is read on from its last whole line. A document is read whole each time it changed, and only what differs is written: the records
-that were there keep their entries, the last few are read anew (an agent may still be writing them), and what came is added.
+A log is read on from its last whole line. A document is read whole: here where it is new, by `documents` where it changed.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import chain
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import connection
-from django.db.models import F
 
-from sessions.adapters.base import HEAD, Adapter, Amending, Documents, Line, NativeVersion, Reader
+from sessions.adapters.base import HEAD, Adapter, Documents, Line, NativeVersion, Reader
 from sessions.assembly import Assembly, Placed, Step
 from sessions.batches import Batches
-from sessions.entries import TELLING, Entry, Kind, digest_of
+from sessions.entries import TELLING, Entry, Kind
 from sessions.goalmarks import timeline_of
 from sessions.models import Session, SessionSource, Source
 from sessions.models import Step as StepRow
@@ -31,7 +28,6 @@ from sessions.sourcebytes import HELD, LARGEST, LONGEST, Keeping, content, split
 from sessions.store import (
     clean,
     clean_json,
-    copy_entries,
     discount_goals,
     figure,
     preview,
@@ -43,7 +39,6 @@ from sessions.telling import Telling
 _STEPS = 5000  # steps that are held at once
 _PROMPT = ("fresh", "cache_read", "cache_write")
 _SUMMED = ("fresh", "cache_read", "cache_write", "output", "reasoning")
-PROVISIONAL = 8  # last records of a document that are read anew when it grew: tools still come back to them
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,85 +61,48 @@ def read_chain(
 
     The caller holds the source's lock and a transaction, and saves the session. `keeping`: the bytes that come, which are stored on the
     way; without it they are in the database already. `chain`: that of a session which is new, so that nothing of it need be asked for. A
-    last line without its end is read as far as it goes and read again when the file has grown: until then its entry is provisional, as
-    are those of the last records of a document.
+    last line without its end is read as far as it goes and read again when the file has grown: until then its entry is provisional.
     """
     source = session.source
     begun = source.state is None
     documents = None if keeping is not None else _documents(source, adapter)
     with Batches(session) as batch:
-        going = _Going.begun(session, adapter) if source.state is None else _Going.on(source.state, source, adapter)
+        going = Going.begun(session, adapter) if source.state is None else Going.on(source.state, source, adapter)
         going.assembly.goals.timeline = timeline_of(session) if chain is None else []
         first_step = 1 if begun else going.assembly.oldest_open
-        counted = {} if begun else _sums(session, since=first_step)
+        counted = {} if begun else sums(session, since=first_step)
         dropped = 0 if begun else going.take_back(session)
         going.telling = Telling(session, adapter, batch.parts_of, begun=begun, tip=(source.state or {}).get("tip"))
         if begun:
             going.bases(session, batch, _chain_of(session) if chain is None else chain)
         if documents is not None:
-            going.document(list(_records(documents, source)), session, batch)
+            going.document(_records(documents, source), source, batch)
         else:
             going.lines(source, batch, keeping)
         batch.rest()
     assembly = going.assembly
     going.write_steps(session, assembly.take_changed())
     going.write_goals(session, batch)
-    _mark_counted_elsewhere(session, since=first_step)
-    _count(session, counted, _sums(session, since=first_step))
-    _describe(session, going, batch, modified)
+    mark_counted_elsewhere(session, since=first_step)
+    _count(session, counted, sums(session, since=first_step))
+    describe(session, going, batch, modified)
     versions, tip = going.telling.told(facts_of(session), lasting=going.ended and documents is None)
     source.state = {**(source.state or {}), "tip": tip}
     source.save()
     return Read(batch.written - dropped, versions)
 
 
-def continues(session: Session, adapter: Adapter, data: bytes) -> bool:
-    """Whether `data`, a document, says what was read of the session's source, and more: else it is another revision.
+class Taking(Protocol):
+    """What takes the entries of a session in order: `Batches`, and of a document that changed `documents.Differences`."""
 
-    A head may have changed (the time of the last change stands in it), and one of the last records may have grown or become whole.
-    """
-    source = session.source
-    state = source.state
-    if state is None or "digests" not in state or not isinstance(adapter, Documents):
-        return False
-    known, settled = state["digests"], state["settled"]
-    lines = list(adapter.documents(PurePath(source.path), data))
-    if len(lines) < len(known):
-        return False
-    changed = [n for n, was in enumerate(known) if _digest(lines[n]) != was]
-    if not changed:
-        return True
-    reader = adapter.reader(PurePath(source.path), state["reader"])
-    now = {n: reader.read(line) for n, line in enumerate(lines[: len(known)]) if n >= settled or n in changed}
-    names = ("seq", "kind", "sent", "step", "native_id", "byte_length")
-    stored = {row.seq: row for row in session.entries.filter(seq__in=changed).values_list(*names, named=True)}
-    for n in changed:
-        was, entry = stored.get(n), now[n]
-        if was is None:
-            return False
-        if was.kind == Kind.META and not was.sent and was.step is None and _idle(entry):
-            continue
-        grew = was.native_id is not None and entry.native_id == was.native_id and lines[n].length >= was.byte_length
-        if n < settled or not (grew or was.kind == Kind.MALFORMED):
-            return False
-    return True
+    first_at: datetime | None
+    last_at: datetime | None
+    beyond: datetime | None
+
+    def add(self, placed: Placed, source_id: int) -> None: ...
 
 
-def amended(session: Session, adapter: Adapter, data: bytes) -> bool:
-    """Whether `data`, a document, has the records that were read, perhaps changed, in their places, and perhaps more.
-
-    Only where the adapter says that its agent changes records where they stand; their ids then tell which is which.
-    """
-    if not (isinstance(adapter, Amending) and isinstance(adapter, Documents)):
-        return False
-    path = PurePath(session.source.path)
-    reader = adapter.reader(path)
-    names = iter([reader.read(line).native_id for line in adapter.documents(path, data)])
-    stored = session.entries.filter(source_id=session.source_id).order_by("seq").values_list("native_id", flat=True)
-    return all(clean(next(names, "")) == name for name in stored.iterator())
-
-
-class _Going:
+class Going:
     """A reader and an assembly on their way through a source."""
 
     def __init__(
@@ -154,14 +112,12 @@ class _Going:
         state: Any,
         malformed: int,
         number: int,
-        known: list[str],
     ) -> None:
         self.assembly = assembly
         self.again = again  # makes a reader of a state
         self.reader = again(state)
         self.malformed = malformed
         self.number = number
-        self.known = known  # digests of a document's records that are read for good
         self.ended = True  # the last record has its end
         self.begins = state is None  # from the source's first record on
         self.prompt = ""  # the first that came, as far as its row holds it
@@ -171,18 +127,17 @@ class _Going:
         self._goals = not self.begins  # some are written
 
     @classmethod
-    def begun(cls, session: Session, adapter: Adapter) -> _Going:
-        return cls(Assembly(), partial(adapter.reader, PurePath(session.source.path)), None, 0, 0, [])
+    def begun(cls, session: Session, adapter: Adapter) -> Going:
+        return cls(Assembly(), partial(adapter.reader, PurePath(session.source.path)), None, 0, 0)
 
     @classmethod
-    def on(cls, state: dict[str, Any], source: Source, adapter: Adapter) -> _Going:
+    def on(cls, state: dict[str, Any], source: Source, adapter: Adapter) -> Going:
         return cls(
             Assembly.from_state(state["assembly"]),
             partial(adapter.reader, PurePath(source.path)),
             state["reader"],
             state["malformed"],
             state["number"],
-            list(state.get("digests", ())[: state.get("settled", 0)]),
         )
 
     def bases(self, session: Session, batch: Batches, chain: Iterable[SessionSource]) -> None:
@@ -191,7 +146,7 @@ class _Going:
             if link.source_id == session.source_id:
                 continue
             for line in split(batch.resting(content(link.source, until=link.until_offset))):
-                self._take(line, batch, link.source_id, copied=True)
+                self.take(line, batch, link.source_id, copied=True)
 
     def take_back(self, session: Session) -> int:
         """Forget what was provisional; how many entries that were."""
@@ -220,7 +175,7 @@ class _Going:
         for line in split(blocks, offset=source.consumed, number=self.number):
             if not line.ended:
                 lasting, self.ended = self.state(), False
-            self._take(line, batch, source.pk)
+            self.take(line, batch, source.pk)
             if line.ended:
                 self.number = line.number
                 source.consumed = line.offset + line.length
@@ -251,7 +206,7 @@ class _Going:
         batch.goals = {}
         self._goals = True
 
-    def _take(self, line: Line, batch: Batches, source_id: int, *, copied: bool = False) -> None:
+    def take(self, line: Line, batch: Taking, source_id: int, *, copied: bool = False) -> None:
         """Read and place one line."""
         if line.beyond:
             words = f"a line of {line.length:,} bytes, longer than the {LONGEST:,} that are read; its bytes are kept in the source"
@@ -267,62 +222,12 @@ class _Going:
         if entry.opens_turn and not self.prompted:
             self.prompt, self.prompted = preview(entry), True
 
-    def document(self, lines: list[Line], session: Session, batch: Batches) -> None:
-        """Read the records of a document that are not known yet, and put in place what moved or changed of the others."""
-        source = session.source
-        digests = [_digest(line) for line in lines]
-        settled = max(len(self.known), len(lines) - PROVISIONAL)
-        self._put_in_place(lines, digests, session)
-        lasting = self.state()
-        for n in range(len(self.known), len(lines)):
-            if n == settled:
-                lasting = self.state()
-            self._take(lines[n], batch, source.pk)
-        if settled == len(lines):
-            lasting = self.state()
+    def document(self, lines: Iterable[Line], source: Source, batch: Batches) -> None:
+        """Read a document that is new."""
+        for line in lines:
+            self.take(line, batch, source.pk)
         source.consumed = source.size
-        source.state = {**lasting, "digests": digests, "settled": settled}
-
-    def _put_in_place(self, lines: list[Line], digests: list[str], session: Session) -> None:
-        """A changed head is written over; entries whose records moved in the source point there."""
-        offset_of = self.assembly.next_seq - len(self.known)
-        for n, was in enumerate(self.known):
-            if digests[n] == was:
-                continue
-            entry = self._read_aside(lines[n])
-            there = session.entries.filter(seq=n + offset_of)
-            turn, goal = there.values_list("turn", "goal").first() or (None, None)
-            there.delete()
-            placed = Placed(
-                n + offset_of,
-                entry,
-                turn,
-                None,
-                goal,
-                lines[n].offset,
-                lines[n].length,
-                copied=False,
-                digest=digest_of(entry.role, entry.parts),
-                call_ids=entry.call_ids,
-            )
-            copy_entries(session.pk, session.source_id, [placed])
-        moved: dict[tuple[int, int], list[int]] = {}
-        spans = session.entries.filter(source_id=session.source_id, seq__lt=self.assembly.next_seq)
-        for seq, offset, length in spans.values_list("seq", "byte_offset", "byte_length"):
-            line = lines[seq - offset_of]
-            if (line.offset, line.length) != (offset, length):
-                moved.setdefault((line.offset - offset, line.length - length), []).append(seq)
-        for (by, longer), seqs in moved.items():
-            session.entries.filter(seq__in=seqs).update(
-                byte_offset=F("byte_offset") + by, byte_length=F("byte_length") + longer
-            )
-
-    def _read_aside(self, line: Line) -> Entry:
-        """Read a record that stands further up; what the reader holds of the place where it is stays, what it learned is kept."""
-        aside = self.again(self.reader.state())
-        entry = aside.read(line)
-        self.reader.facts = aside.facts
-        return entry
+        source.state = {"document": True}
 
     def state(self) -> dict[str, Any]:
         return _state(self.assembly, self.reader, self.malformed, self.number)
@@ -330,6 +235,11 @@ class _Going:
 
 def _chain_of(session: Session) -> Iterable[SessionSource]:
     return session.chain.select_related("source").order_by("position")
+
+
+def is_document(source: Source) -> bool:
+    """Whether what was read of a source was one document, no log. "digests": as it was told before."""
+    return not {"document", "digests"}.isdisjoint(source.state or ())
 
 
 def _documents(source: Source, adapter: Adapter) -> Documents | None:
@@ -347,16 +257,6 @@ def _records(documents: Documents, source: Source) -> Iterator[Line]:
     return documents.documents(PurePath(source.path), b"".join(content(source)))
 
 
-def _digest(line: Line) -> str:
-    return hashlib.blake2b(line.raw, digest_size=8).hexdigest()
-
-
-def _idle(entry: Entry) -> bool:
-    """Whether an entry is of no account but what it says."""
-    counted = entry.step_key is not None or entry.goals is not None or entry.opens_turn
-    return entry.kind is Kind.META and not entry.sent and not counted
-
-
 def _state(assembly: Assembly, reader: Reader, malformed: int, number: int) -> dict[str, Any]:
     facts = reader.facts
     state: dict[str, Any] = clean_json(
@@ -371,7 +271,7 @@ def _state(assembly: Assembly, reader: Reader, malformed: int, number: int) -> d
     return state
 
 
-def _mark_counted_elsewhere(session: Session, *, since: int) -> None:
+def mark_counted_elsewhere(session: Session, *, since: int) -> None:
     """Steps whose answer another session of the workspace has counted already are copies (forks, continued and resumed sessions)."""
     mine = session.steps.filter(response_id__isnull=False, copied=False, n__gte=since)
     answers = mine.values("response_id") if since <= 1 else list(mine.values_list("response_id", flat=True))
@@ -392,7 +292,7 @@ def _mark_counted_elsewhere(session: Session, *, since: int) -> None:
         mine.filter(response_id__in=twice).update(copied=True)
 
 
-def _sums(session: Session, *, since: int = 1, copied: bool = False) -> dict[str, int | None]:
+def sums(session: Session, *, since: int = 1, copied: bool = False) -> dict[str, int | None]:
     """What a session's own steps from `since` on add up to; or those that count where they were requested."""
     with connection.cursor() as cursor:
         # By hand: to put it together from models takes longer than to sum the steps of a session.
@@ -408,7 +308,7 @@ def copied_of(session: Session) -> dict[str, int | None]:
     """What the steps add up to that a session has, and that count where they were requested; empty where all are its own."""
     if session.totals.get("steps") == session.steps_count:
         return {}
-    return _sums(session, copied=True)
+    return sums(session, copied=True)
 
 
 def _count(session: Session, before: dict[str, int | None], after: dict[str, int | None]) -> None:
@@ -426,11 +326,11 @@ def _count(session: Session, before: dict[str, int | None], after: dict[str, int
 
 def recount(session: Session) -> None:
     """Sum a session's own steps anew, where it changed which of them are its own."""
-    session.totals = _sums(session)
+    session.totals = sums(session)
     session.save(update_fields=["totals"])
 
 
-def _describe(session: Session, going: _Going, batch: Batches, modified: datetime | None) -> None:
+def describe(session: Session, going: Going, batch: Taking, modified: datetime | None) -> None:
     """Bring the session's own row up to date; the caller saves it."""
     facts, assembly = going.reader.facts, going.assembly
     session.native_id = clean(facts.native_id) or session.native_id

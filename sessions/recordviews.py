@@ -19,7 +19,7 @@ from sessions.lanes import lane_of
 from sessions.models import Entry
 from sessions.packing import unpack
 from sessions.pdfpage import Drawn, Why
-from sessions.sourcebytes import record
+from sessions.sourcebytes import record_of
 
 _ALONE = "default-src 'none'; sandbox"  # whatever the bytes are, they run and load nothing
 _MONTH = 30 * 24 * 3600
@@ -54,7 +54,7 @@ def words(request: HttpRequest, name: str, seq: int, part: int) -> HttpResponse:
 
 def _held(request: HttpRequest, name: str, seq: int, n: int) -> Held:
     row = _entry(request, name, seq)
-    held = next(islice(media_in(record(row.source, row.byte_offset, row.byte_length)), n, n + 1), None)
+    held = next(islice(media_in(record_of(row)), n, n + 1), None)
     if held is None:
         raise Http404
     return held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,7 +13,7 @@ from zlib import crc32
 from django.db import models
 
 from sessions.adapters.base import Line
-from sessions.models import Source, SourceChunk
+from sessions.models import Entry, Source, SourceChunk
 from sessions.packing import compress, decompress, unpacked
 from sessions.store import copying
 
@@ -223,6 +224,18 @@ def content(source: Source, *, start: int = 0, until: int | None = None) -> Iter
 def record(source: Source, offset: int, length: int) -> bytes:
     """The exact bytes of one record."""
     return b"".join(content(source, start=offset, until=offset + length))
+
+
+def place(source: Source, seq: int, offset: int) -> int:
+    """Where the record of entry `seq` lies, whose row says `offset`: in a document that changed, records before it may have become longer."""
+    at = bisect_right(source.moved, seq, key=lambda piece: piece[0]) - 1
+    return offset + (source.moved[at][1] if at >= 0 else 0)
+
+
+def record_of(entry: Entry, *, most: int | None = None) -> bytes:
+    """The exact bytes of an entry's record; at most the first `most` of them."""
+    length = entry.byte_length if most is None else min(entry.byte_length, most)
+    return record(entry.source, place(entry.source, entry.seq, entry.byte_offset), length)
 
 
 def split(blocks: Iterable[bytes], *, offset: int = 0, number: int = 0) -> Iterator[Line]:

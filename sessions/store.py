@@ -35,12 +35,12 @@ ENTRY_COLUMNS = (
     "documents", "tokens", "cl100k", "chars", "json", "wide_tool", "source_id", "byte_offset", "byte_length", "link", "problem",
 )  # fmt: skip
 
-_STEP_FIELDS = (
+STEP_FIELDS = (
     "turn", "first_seq", "last_seq", "response_id", "model", "at", "fresh", "cache_read", "cache_write", "output", "reasoning", "total",
     "window", "estimated", "copied",
 )  # fmt: skip
 
-STEP_COLUMNS = ("session_id", "n", *_STEP_FIELDS)
+STEP_COLUMNS = ("session_id", "n", *STEP_FIELDS)
 
 ITEM_COLUMNS = (
     "seq", "role", "kind", "parts", "turn", "step", "goal", "at", "utf8", "utf16", "ascii", "images", "documents", "tokens",
@@ -209,20 +209,20 @@ def write_steps(session_id: Any, steps: Sequence[Step], *, newest: int) -> None:
         session = str(session_id)
         with copying(StepRow._meta.db_table, STEP_COLUMNS) as write:
             for step in fresh:
-                write((session, step.n, *_step_values(step)))
+                write((session, step.n, *step_values(step)))
     known = [
-        StepRow(session_id=session_id, n=step.n, **dict(zip(_STEP_FIELDS, _step_values(step), strict=True)))
+        StepRow(session_id=session_id, n=step.n, **dict(zip(STEP_FIELDS, step_values(step), strict=True)))
         for step in steps
         if step.n <= newest
     ]
     if known:
         StepRow.objects.bulk_create(
-            known, batch_size=1000, update_conflicts=True, update_fields=_STEP_FIELDS, unique_fields=["session", "n"]
+            known, batch_size=1000, update_conflicts=True, update_fields=STEP_FIELDS, unique_fields=["session", "n"]
         )
 
 
-def _step_values(step: Step) -> tuple[Any, ...]:
-    """In the order of _STEP_FIELDS."""
+def step_values(step: Step) -> tuple[Any, ...]:
+    """In the order of STEP_FIELDS."""
     usage = step.usage or Usage()
     return (
         step.turn, step.first_seq, step.last_seq, clean(step.response_id), clean(step.model), step.at, figure(usage.fresh),
@@ -239,13 +239,13 @@ def write_goals(
     Once the agent keeps a plan, the inferred goals give way to it, but for those that come into it. Of goals that were added here only the work on them is written.
     """
     if first:
-        GoalRow.objects.bulk_create([_goal_row(session_id, goal, counted) for goal in goals], batch_size=1000)
+        GoalRow.objects.bulk_create([goal_row(session_id, goal, counted) for goal in goals], batch_size=1000)
         return
     if any(not goal.inferred and not goal.added for goal in goals):
         kept = [goal.path for goal in goals]
         GoalRow.objects.filter(session_id=session_id, inferred=True).exclude(path__in=kept).delete()
-    for added, fields in ((False, _GOAL_FIELDS), (True, _WORK_FIELDS)):
-        rows = [_goal_row(session_id, goal, {}) for goal in goals if goal.added is added]
+    for added, fields in ((False, GOAL_FIELDS), (True, WORK_FIELDS)):
+        rows = [goal_row(session_id, goal, {}) for goal in goals if goal.added is added]
         GoalRow.objects.bulk_create(
             rows, batch_size=1000, update_conflicts=True, update_fields=fields, unique_fields=["session", "path"]
         )
@@ -259,8 +259,8 @@ def write_goals(
             )
 
 
-_WORK_FIELDS = ("last_seq", "figures", "spans")
-_GOAL_FIELDS = ("parent", "text", "status", "note", "first_seq", "inferred", "closed_seq", "was", *_WORK_FIELDS)
+WORK_FIELDS = ("last_seq", "figures", "spans")
+GOAL_FIELDS = ("parent", "text", "status", "note", "first_seq", "inferred", "closed_seq", "was", *WORK_FIELDS)
 
 
 def place_in_tree(path: str) -> str:
@@ -268,7 +268,7 @@ def place_in_tree(path: str) -> str:
     return ".".join(f"{n:05d}{rest}" for n, rest in path_key(path))
 
 
-def _goal_row(session_id: Any, goal: Goal, counted: Mapping[str, tuple[int, int]]) -> GoalRow:
+def goal_row(session_id: Any, goal: Goal, counted: Mapping[str, tuple[int, int]]) -> GoalRow:
     entries, tokens = counted.get(goal.path, (0, 0))
     return GoalRow(
         entries_count=entries,

@@ -15,7 +15,7 @@ from sessions.http import Request, may_operate, number, page_or_partial, session
 from sessions.limits import overrides_of
 from sessions.models_views import ListView
 from sessions.owning import people_of
-from sessions.sourcebytes import record, stored
+from sessions.sourcebytes import record_of, stored
 from sessions.watched import watch_of
 
 RAW_SHOWN = 262_144  # bytes of a record that the inspector reads to show its beginning
@@ -107,7 +107,7 @@ def raw(request: HttpRequest, name: str, seq: int) -> HttpResponse:
     if row is None:
         raise Http404
     return HttpResponse(
-        record(row.source, row.byte_offset, row.byte_length),
+        record_of(row),
         content_type="application/octet-stream",
         headers={
             "Content-Disposition": f'attachment; filename="entry-{seq}.json"',
@@ -139,7 +139,7 @@ def inspect(request: HttpRequest, name: str, seq: int) -> HttpResponse:
         raise Http404
     seen = queries.reading(found, number(request, "v", low=0))
     context = panels.inspector(seen, row)
-    start = record(row.source, row.byte_offset, min(row.byte_length, RAW_SHOWN))
+    start = record_of(row, most=RAW_SHOWN)
     context["record"] = render.record(start.rstrip(b"\n"), limit=60_000 if request.GET.get("all") else 4_000)
     context["all"] = bool(request.GET.get("all"))
     context["may_operate"] = may_operate(cast("Request", request))

@@ -28,7 +28,7 @@ from sessions.entries import Facts, GoalStatus, Kind, Part
 from sessions.models import Event, Session, Version
 from sessions.packing import unpack
 from sessions.projection import facts_of, projected
-from sessions.sourcebytes import content
+from sessions.sourcebytes import content, place
 from sessions.store import edits_of, links_of
 from sessions.versions import Refused
 from sessions.writers import writers
@@ -205,7 +205,7 @@ def _draft(session: Session, version: Version, agent: str, names: Names) -> Draf
 def _records(session: Session) -> Callable[[int], bytes]:
     """The exact bytes of an entry's record. The session's sources are held in memory, each from the first record that is asked for."""
     rows = session.entries.order_by("seq").values_list("seq", "source_id", "byte_offset", "byte_length")
-    places = {seq: (source, offset, length) for seq, source, offset, length in rows}
+    kept = {seq: (source, offset, length) for seq, source, offset, length in rows}
     sources = {link.source_id: link.source for link in session.chain.select_related("source")}
     sources.setdefault(session.source_id, session.source)
     if sum(source.size for source in sources.values()) > MOST:
@@ -216,8 +216,9 @@ def _records(session: Session) -> Callable[[int], bytes]:
         return b"".join(content(sources[source]))
 
     def record(seq: int) -> bytes:
-        source, offset, length = places[seq]
-        return whole(source)[offset : offset + length]
+        source, offset, length = kept[seq]
+        start = place(sources[source], seq, offset)
+        return whole(source)[start : start + length]
 
     return record
 

@@ -171,8 +171,8 @@ class Documents(Protocol):
 class Amending(Protocol):
     """An adapter whose agent changes records where they stand (a call gets its result, an old result is cleared).
 
-    A document with the same record ids in the same order, or more of them behind, is then the same one: its entries are written anew
-    and its versions stay.
+    A document that has all record ids it had, in the same order, and perhaps others, is then the same one: entries whose records changed
+    are written in the place of the former ones, and its versions stay.
     """
 
     amends: bool

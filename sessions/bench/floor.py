@@ -23,6 +23,7 @@ from django.db import connection, transaction
 from sessions.meters.tokens import ENCODING, OLDER, count, sent_texts
 from sessions.models import Entry, Session, SourceChunk, Step
 from sessions.packing import MAGIC, compress, decompress, unpack, unpacked
+from sessions.reading import is_document
 from sessions.sourcebytes import CHUNK
 from sessions.store import ENTRY_COLUMNS, STEP_COLUMNS, copying
 
@@ -63,7 +64,7 @@ def load_of(path: Path, session: Session) -> Load:
             row[_PARTS] = decompress(row[_PARTS])
         entries.append(row)
     steps = list(Step.objects.filter(session=session).order_by("n").values_list(*STEP_COLUMNS))
-    return Load(path, "digests" in (session.source.state or {}), entries, packed, texts, steps)
+    return Load(path, is_document(session.source), entries, packed, texts, steps)
 
 
 def run(load: Load) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from sessions.packing import unpack
 from sessions.projection import context_items
 from sessions.queries import Reading
 from sessions.ranges import Ranges
-from sessions.sourcebytes import record
+from sessions.sourcebytes import record_of
 from sessions.versions import Refused
 
 BLOCK = 200  # entries of one read
@@ -148,4 +148,4 @@ def _images(row: Entry, parts: Sequence[Part]) -> tuple[Held, ...]:
     """The pictures of an entry, from the stored bytes of its record alone."""
     if not any(part.kind is PartKind.MEDIA for part in parts) or row.byte_length > IMAGE:
         return ()
-    return tuple(held for held in media_in(record(row.source, row.byte_offset, row.byte_length)) if held.is_image)
+    return tuple(held for held in media_in(record_of(row)) if held.is_image)

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from sessions.documents import PROVISIONAL
 from sessions.ingest import Taken, take_file
-from sessions.models import Entry, Session, Source, Version
+from sessions.models import Session, Source, Version
 from sessions.projection import context_items
-from sessions.reading import PROVISIONAL
-from sessions.sourcebytes import record, stored
+from sessions.sourcebytes import place, record_of, stored
 from sessions.versions import roll_back
 from tests.adapters.gemini_cli import build
 from webapp.models import Workspace
@@ -48,8 +49,17 @@ def session_of(taken: Taken) -> Session:
 
 
 def rows(session: Session) -> list[tuple[Any, ...]]:
-    names = ("seq", "turn", "step", "goal", "kind", "native_id", "sent", "text", "tokens", "byte_offset", "byte_length")
-    return list(session.entries.order_by("seq").values_list(*names))
+    names = ("seq", "byte_offset", "turn", "step", "goal", "kind", "native_id", "sent", "text", "tokens", "byte_length")
+    source = Source.objects.get(session=session)
+    found = session.entries.order_by("seq").values_list(*names)
+    return [(seq, *rest, place(source, seq, offset)) for seq, offset, *rest in found]
+
+
+def lying(session: Session) -> dict[int, str]:
+    """Where each entry's row lies: another place means that it was written anew."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT seq, ctid::text FROM agent_sessions_entry WHERE session_id = %s", [session.pk])
+        return dict(cursor.fetchall())
 
 
 def texts(session: Session) -> list[str]:
@@ -65,7 +75,7 @@ def test_a_document_comes_in_message_by_message_and_each_points_to_its_bytes(
     assert texts(session) == ["question 0", "answer 1", "question 2", "answer 3"]
     assert (session.turns, session.steps_count, session.totals["output"]) == (2, 2, 20)
     entry = session.entries.get(native_id="g1")
-    assert json.loads(record(session.source, entry.byte_offset, entry.byte_length)) == messages(4)[1]
+    assert json.loads(record_of(entry)) == messages(4)[1]
 
 
 @pytest.mark.parametrize("before", [2, 4, MANY])
@@ -89,7 +99,7 @@ def test_a_document_that_grew_keeps_its_entries_and_gets_the_new_ones(
     }
     assert session.title == "Two more"
     for entry in session.entries.exclude(native_id=None):
-        assert json.loads(record(session.source, entry.byte_offset, entry.byte_length))["id"] == entry.native_id
+        assert json.loads(record_of(entry))["id"] == entry.native_id
 
 
 def test_growing_step_by_step_comes_to_the_same_as_reading_once(workspace: Workspace, tmp_path: Path) -> None:
@@ -111,10 +121,10 @@ def test_growing_step_by_step_comes_to_the_same_as_reading_once(workspace: Works
 
 def test_settled_entries_are_not_written_again(workspace: Workspace, tmp_path: Path) -> None:
     session = session_of(take(workspace, tmp_path, build.document(*messages(MANY))))
-    Entry.objects.filter(session=session).update(problem="here since the first time")
-    take(workspace, tmp_path, build.document(*messages(MANY + 1)))
-    untouched = session.entries.filter(problem="here since the first time").count()
-    assert untouched == MANY + 1 - PROVISIONAL
+    before = lying(session)
+    take(workspace, tmp_path, build.document(*messages(MANY + 1), summary="Longer", lastUpdated="later than that"))
+    after = lying(session)
+    assert [seq for seq, place in after.items() if before.get(seq) != place] == [0, MANY + 1], "the head, and what came"
 
 
 def test_a_last_message_that_got_its_results_is_the_same_session(workspace: Workspace, tmp_path: Path) -> None:

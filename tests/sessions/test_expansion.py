@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from sessions.discover import may_hold
+from sessions.documents import PROVISIONAL
 from sessions.expansion import Unreadable, expanded, snapshot
 from sessions.ingest import Taken, ingest_paths
 from sessions.models import Session, Source
 from sessions.projection import context_items
-from sessions.reading import PROVISIONAL
-from sessions.sourcebytes import record, stored
+from sessions.sourcebytes import record_of, stored
 from sessions.versions import roll_back
 from tests.adapters.opencode import build
 from tests.adapters.opencode.store import Store, lay_out
@@ -100,7 +100,7 @@ def test_the_bytes_of_a_session_are_those_its_entries_point_to(workspace: Worksp
     whole = json.loads(b"".join(stored(source)))
     assert whole["info"]["id"] == build.SESSION
     for entry in session_of(build.SESSION).entries.all():
-        assert json.loads(record(source, entry.byte_offset, entry.byte_length))
+        assert json.loads(record_of(entry))
 
 
 def test_the_same_database_twice_changes_nothing(workspace: Workspace, store: Store) -> None:
