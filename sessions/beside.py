@@ -33,6 +33,13 @@ def name_place(taken: _Taken, path: Path) -> None:
         nameless.update(cwd=folder, project=clean(PurePath(folder).name) or None)
 
 
+def of_many(taken: _Taken, path: Path) -> bool:
+    """Whether the file says something of many sessions, which are better here before it is read."""
+    adapter: object = None if taken.agent is None else by_agent(taken.agent)
+    named = isinstance(adapter, Naming) and adapter.names(PurePath(path))
+    return named or (isinstance(adapter, Typed) and adapter.typed(PurePath(path)))
+
+
 def name_sessions(workspace: Any, taken: _Taken, path: Path) -> None:
     """Where the file is one of names, give them to the sessions that are here; a name given last holds."""
     adapter: object = None if taken.agent is None else by_agent(taken.agent)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from sessions.adapters import adapters
 
-SUFFIXES = (".jsonl", ".json", ".zst", ".txt", ".log", ".md", ".db")
+_DATABASES = (".db", ".sqlite")
+SUFFIXES = (".jsonl", ".json", ".zst", ".txt", ".log", ".md", *_DATABASES)
 _WAL = "-wal"  # behind a database's name: what was written to it and is not in it yet
 _SKIPPED = {"node_modules", ".git", "__pycache__", "shell-snapshots", "file-history", "statsig", "thread-writer-locks"}
 
@@ -30,7 +31,8 @@ def may_hold(path: Path) -> bool:
 
 def meant(path: Path) -> Path:
     """The file that is read where this one changed: of a write-ahead log its database, else itself."""
-    return path.with_name(path.name.removesuffix(_WAL)) if path.name.endswith(f".db{_WAL}") else path
+    name = path.name.removesuffix(_WAL)
+    return path.with_name(name) if name != path.name and name.endswith(_DATABASES) else path
 
 
 def files_under(paths: Iterable[Path]) -> Iterator[Path]:

@@ -214,7 +214,7 @@ def _last(mark: GoalMark) -> int:
 
 
 def _added(session: Session, text: str, under: str | None, kind: str, by: Any, through: str) -> str:
-    words = _words(text)
+    words = worded(text)
     if not words:
         raise Refused("no_text", _("A goal needs words."))
     if under is not None:
@@ -232,7 +232,7 @@ def _added(session: Session, text: str, under: str | None, kind: str, by: Any, t
 def _close(session_id: UUID, path: str, verb: str, note: str, missing: str, by: Any, through: str) -> Marked:
     session = locked(session_id)
     goal = _goal(session, path)
-    words = _words(note)
+    words = worded(note)
     if not words:
         raise Refused("no_reason", missing)
     if goal.marked == verb and goal.mark_note == words:
@@ -248,7 +248,7 @@ def _goal(session: Session, path: str) -> Goal:
     return goal
 
 
-def _words(text: str) -> str:
+def worded(text: str) -> str:
     return (clean(text.strip()) or "")[:LONGEST]
 
 

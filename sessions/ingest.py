@@ -26,12 +26,13 @@ from sessions.adapters import TwoClaims, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
 from sessions.announcing import announce
-from sessions.beside import name_place, name_sessions, tell_commands
+from sessions.beside import name_place, name_sessions, of_many, tell_commands
 from sessions.collecting import seldom
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.documents import read_changed
 from sessions.expansion import Expanded, Unreadable, expanded
+from sessions.indexes import Index, index_at, tell
 from sessions.kinship import link_parents
 from sessions.models import Session, SessionSource, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
@@ -122,10 +123,29 @@ def ingest_paths(
 def take_path(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Iterator[Taken]:
     """Take in what is at a path: one source, or the sessions of a file that holds many."""
     found = expanded(path)
-    if found is None:
-        yield take_file(workspace, path, owner=owner, patient=patient)
-    else:
+    if found is not None:
         yield from take_expanded(workspace, found, owner=owner)
+    elif (index := index_at(path)) is not None:
+        yield _guarded(str(path), partial(_tell, workspace, index, patient=patient))
+    else:
+        yield take_file(workspace, path, owner=owner, patient=patient)
+
+
+def _tell(workspace: Any, index: Index, *, patient: bool) -> Taken:
+    """Lay over the sessions what a database beside them says; last, so that those that come with it are here."""
+    taken = Taken(str(index.path.resolve()), "skipped", agent=index.agent, size=index.path.stat().st_size)
+    if patient:
+        taken.outcome = "waiting"
+        return taken
+    try:
+        told = tell(workspace, index)
+    except Unreadable as error:
+        taken.outcome, taken.reason = "failed", str(error)
+        return taken
+    taken.reason = f"no session: what {index.label} keeps of its sessions beside them"
+    if told:
+        taken.reason += f"; {told} of the sessions here got what stands only there"
+    return taken
 
 
 def take_expanded(workspace: Any, found: Expanded, *, owner: Any = None) -> Iterator[Taken]:
@@ -192,6 +212,9 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
             modified = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             verb = partial(take, workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
             taken = _guarded(str(path), verb)
+        if patient and of_many(taken, path):
+            taken.outcome = "waiting"
+            return taken
         name_place(taken, path)
         name_sessions(workspace, taken, path)
         tell_commands(workspace, taken, path)

@@ -339,12 +339,13 @@ def describe(session: Session, going: Going, batch: Taking, modified: datetime |
     )
     session.cwd = clean(facts.cwd)
     session.project = facts.cwd and (clean(PurePath(facts.cwd).name) or None)
-    session.branch = clean(facts.branch)
+    # What a database beside it says (`indexes`) stays, where the session itself says nothing.
+    session.branch = clean(facts.branch) or session.branch
     session.agent_version = clean(facts.agent_version)
     session.models_used = clean_json(facts.models)
     session.window = figure(facts.window)
-    session.parent_native_id = clean(facts.parent_native_id)
-    session.parent_kind = facts.parent_kind
+    session.parent_native_id = clean(facts.parent_native_id) or session.parent_native_id
+    session.parent_kind = facts.parent_kind or session.parent_kind
     session.parent_call_id = clean(facts.parent_call_id)
     session.facts = clean_json({**session.facts, **facts.extra})
     session.entries_count = assembly.next_seq

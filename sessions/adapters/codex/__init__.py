@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from sessions.adapters.base import Claim, Follow, Link, NativeVersion, PartsOf
-from sessions.adapters.codex import claims, history, names, wire
+from sessions.adapters.codex import claims, history, index, names, wire
 from sessions.adapters.codex.reader import Reader
 from sessions.adapters.following import Held
+from sessions.adapters.indexed import Known
 from sessions.contexts import Item
 from sessions.entries import Facts
 
@@ -20,10 +22,14 @@ class Codex:
     agent = "codex"
     label = "Codex"
     version = 2
+    index_tables = index.TABLES
 
     def roots(self, home: Path, env: Mapping[str, str]) -> Sequence[Path]:
         root = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"
-        return (root / "sessions", root / "archived_sessions", root / names.FILE)
+        # Their numbers are those of their schemas: which there are can only be looked up.
+        databases = sorted(path for name in index.FILES for path in root.glob(name))
+        logs = [path.with_name(f"{path.name}-wal") for path in databases]
+        return (root / "sessions", root / "archived_sessions", root / names.FILE, *databases, *logs)
 
     def claim(self, path: PurePath, head: bytes) -> Claim | None:
         return claims.claim(path, head)
@@ -33,6 +39,12 @@ class Codex:
 
     def named(self, data: bytes) -> Mapping[str, str]:
         return names.named(data)
+
+    def indexes(self, path: PurePath) -> bool:
+        return index.is_index(path.name)
+
+    def indexed(self, connection: sqlite3.Connection) -> Mapping[str, Known]:
+        return index.known(connection)
 
     def reader(self, path: PurePath, state: Mapping[str, Any] | None = None) -> Reader:
         return Reader(path, state)

@@ -27,7 +27,7 @@ def claim(path: PurePath, head: bytes) -> Claim | None:
     if head.startswith(b"SQLite format 3"):
         if not _STORES.fullmatch(path.name):
             return None
-        return Claim("none", reason="an index that Codex keeps beside its rollouts: they hold the sessions")
+        return Claim("none", reason="what Codex keeps beside its rollouts: they hold the sessions")
     named = _NAME.search(path.name)
     records = list(_records(head))
     for record in records:

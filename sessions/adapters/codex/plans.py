@@ -17,7 +17,7 @@ from sessions.entries import GoalChange, GoalItem, GoalStatus, Part, PartKind
 _TOOLS = frozenset({"update_plan", "create_goal", "update_goal", "get_goal"})
 _PENDING = 32  # calls without an output that are remembered
 _STEP = {"pending": GoalStatus.PENDING, "in_progress": GoalStatus.IN_PROGRESS, "completed": GoalStatus.COMPLETED}
-_GOAL = {
+GOAL_STATUS = {
     "active": (GoalStatus.IN_PROGRESS, None),
     "complete": (GoalStatus.COMPLETED, None),
     "paused": (GoalStatus.PENDING, "paused"),
@@ -86,7 +86,7 @@ class Plans:
         words = raw.get("objective")
         if not isinstance(words, str) or not words.strip():
             return None
-        status, note = _GOAL.get(_snake(raw.get("status")), (GoalStatus.IN_PROGRESS, None))
+        status, note = GOAL_STATUS.get(_snake(raw.get("status")), (GoalStatus.IN_PROGRESS, None))
         items: list[GoalItem] = []
         if self.goal is None or self.goal[1] != words:
             if self.goal is not None and self.goal[2] != GoalStatus.COMPLETED.value:
