@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-USAGE = {"fresh": 900, "cache_read": 100, "cache_write": 50, "output": 77}
+USAGE = {"fresh": 90_000, "cache_read": 100, "cache_write": 50, "output": 77}
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
+    """`read`: the tokens of the prompt it says it read, where they are others than USAGE's."""
+
     text: str
     cut: bool = False
+    read: int | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ def _text(content: Any) -> str:
 
 def _answer(asked: Asked, said: Answer) -> Any:
     fresh, read, write, output = USAGE.values()
+    if said.read is not None:
+        fresh, read, write = said.read, 0, 0
     if asked.protocol == "anthropic":
         usage = {"input_tokens": fresh, "cache_read_input_tokens": read, "cache_creation_input_tokens": write}
         return {

@@ -21,12 +21,16 @@ from compaction.summarisers.configured import Target, secrets
 from compaction.summarisers.flight import fly, pause
 from compaction.summarisers.providers import Said, Trouble, converse, prepare
 from compaction.summarisers.writing import Overflow, Reply, Request
+from sessions.meters import tokens
 from sessions.prices import Price, Spent, cost_at, price_of
 from sessions.store import clean
 from sessions.windows.overrides import Override
 
 FIRST_WAIT, LONGEST_OWN_WAIT = 1.0, 30.0  # seconds; doubled from one to the other
 LONGEST_WORDS = 300
+READ_AT_LEAST = 0.5
+"""Share of a prompt, by our count, that a server has read if it read all of it: no tokeniser makes half as many tokens of the same text."""
+
 SLEEP: Callable[[float], object] = time.sleep
 
 
@@ -126,7 +130,13 @@ class Asker:
         except BaseException:
             self._end(row, began, outcome="broken off")
             raise
-        self._end(row, began, outcome="answered", **self._figures(target, said.spent))
+        short = _cut_by_server(target, request, said.spent)
+        words = "" if short is None else str(short)
+        self._end(
+            row, began, outcome=short.kind if short else "answered", words=words, **self._figures(target, said.spent)
+        )
+        if short is not None:
+            raise short
         return said
 
     def _end(self, row: ModelCall, began: float, **fields: Any) -> None:
@@ -153,6 +163,21 @@ class Asker:
             words = words.replace(secret, "…")
         words = " ".join((clean(words) or "").split())
         return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"
+
+
+def _cut_by_server(target: Target, request: Request, spent: Spent | None) -> Trouble | None:
+    """Where a server says that it read much less than it was sent: some of one's own drop the beginning of what their context cannot hold,
+    and answer. Only of a first question: one that goes on from it may be counted without what is known already.
+    """
+    if target.provider != "compatible" or spent is None or not spent.prompt or len(request.turns) > 1:
+        return None
+    sent = sum(tokens.count([request.system, *(text for _, text in request.turns)]))
+    if spent.prompt >= sent * READ_AT_LEAST:
+        return None
+    words = f"the server read {spent.prompt:,} tokens of about {sent:,}: its context is smaller than what is said of the model"
+    trouble = Trouble("prompt cut by server", words, overflow=True)
+    trouble.limit = spent.prompt
+    return trouble
 
 
 def price_for(target: Target, overrides: Sequence[Override]) -> Price | None:

@@ -33,7 +33,7 @@ OVER = (
     1.25  # of the tokens asked for, as the hard limit of the output: so that a summary a little too long is not cut off
 )
 LEAST_OUTPUT = 200
-LEAST_ANSWER = 64
+LEAST_ANSWER = 64  # of running text
 RETRIES_SMALLER = 5  # prompts that were too long
 SMALLER = 0.6
 
@@ -129,7 +129,7 @@ def job(ask: SummaryAsk, survey: Survey, folded: set[int], capacity: Capacity, c
     output = int(wanted * OVER)
     if capacity.output is not None:
         output = min(output, capacity.output)
-    output = max(LEAST_ANSWER, min(output, (capacity.window or UNKNOWN_WINDOW) // 3))
+    output = max(_least(ask.template), min(output, (capacity.window or UNKNOWN_WINDOW) // 3))
     part = sum(count([event.text for event in events]))
     todo = Job(ask, said, "\n\n".join(earlier), listed, output, min(wanted, output), part, capacity, count)
     _leave_room(todo, capacity)
@@ -140,8 +140,13 @@ def _leave_room(todo: Job, capacity: Capacity) -> None:
     """Of a window so small that rules and answer fill it the answer gets less, so that a record has a place in it at all."""
     lacking = LEAST_ROOM + todo.overhead - capacity.room(todo.output)
     if lacking > 0:
-        todo.output = max(LEAST_ANSWER, todo.output - int(lacking / CAREFUL) - 1)
+        todo.output = max(_least(todo.ask.template), todo.output - int(lacking / CAREFUL) - 1)
         todo.wanted = min(todo.wanted, todo.output)
+
+
+def _least(template: str) -> int:
+    """Tokens below which no answer of this shape says anything."""
+    return LEAST_ANSWER if runs_on(template) else LEAST_OUTPUT
 
 
 def forecast(todo: Job) -> Forecast:
@@ -169,7 +174,7 @@ def write(todo: Job, ask: Ask, *, name: str) -> SummaryAnswer:
             taken = max(size for piece in layout.pieces for size in todo.count([piece]))
             room = int(min(room, taken + todo.overhead) * SMALLER)
             if overflow.limit is not None:
-                todo.output = min(todo.output, max(LEAST_ANSWER, overflow.limit // 3))
+                todo.output = min(todo.output, max(_least(todo.ask.template), overflow.limit // 3))
                 todo.wanted = min(todo.wanted, todo.output)
                 served = Capacity(overflow.limit)
                 _leave_room(todo, served)

@@ -64,7 +64,7 @@ def test_a_model_writes_the_summary_whoever_made_it(
     assert asked.max_tokens is not None
     (call,) = run.calls.all()
     written = USAGE["cache_write"] if provider == "anthropic" else 0
-    assert (call.outcome, call.fresh, call.cache_read, call.output) == ("answered", 900, 100, 77)
+    assert (call.outcome, call.fresh, call.cache_read, call.output) == ("answered", 90_000, 100, 77)
     assert call.cache_write == written
     if provider == "compatible":
         assert call.usd is None
@@ -73,7 +73,7 @@ def test_a_model_writes_the_summary_whoever_made_it(
         price = catalogued(call.model.partition(":")[2], call.started_at.date())
         assert price is not None
         rates = price.rates
-        worth = 900 * rates.input + 100 * rates.read + written * rates.write + 77 * rates.output
+        worth = 90_000 * rates.input + 100 * rates.read + written * rates.write + 77 * rates.output
         assert call.usd == pytest.approx(worth / MILLION)
         assert call.price_source == price.source
 
@@ -194,6 +194,25 @@ def test_a_prompt_that_is_too_long_becomes_shorter(
     assert all((asked.max_tokens or 0) <= 2_000 for asked in server.asked[1:])  # of the 6,000 that it said it takes
     assert next(call.outcome for call in run.calls.all()) == "prompt too long"
     assert any("did not fit" in word for word in run.report["warnings"])
+
+
+def test_a_server_that_reads_the_end_of_a_prompt_alone_is_given_less(
+    session: Session, server: Server, models: list[float]
+) -> None:
+    """Some cut what their context cannot hold, and answer as though they had read it: their own count tells."""
+    from sessions.meters.tokens import count
+
+    def forgetful(asked: Asked) -> Answer:
+        return Answer(nine(), read=min(2_000, sum(count([asked.system, *(text for _, text in asked.turns)]))))
+
+    server.says(forgetful)
+    run = carried_out(session, model=MODELS["compatible"])
+    assert run.state == "completed", run.reason
+    first, *others = run.calls.all()
+    assert (first.outcome, {call.outcome for call in others}) == ("prompt cut by server", {"answered"})
+    assert "the server read 2,000 tokens of about" in first.words
+    assert any("did not fit" in word for word in run.report["warnings"])
+    assert all(len(asked.body) < len(server.asked[0].body) for asked in server.asked[1:])
 
 
 def test_a_prompt_that_is_always_too_long_fails_as_an_overflow(

@@ -238,7 +238,7 @@ def test_the_page_writes_shows_and_applies_a_draft(
     page = client.get(done["HX-Redirect"]).content.decode()
     assert "Bytes are read in pieces. (Current Work)" in page
     assert f"written by {MODELS['openai']}" in page
-    assert "1,000 in, 77 out" in page
+    assert "90,100 in, 77 out" in page
 
     words = {f"section-{n}": f"- Mine, {n}" for n in range(1, 10)}
     sent = client.post(
