@@ -8,38 +8,46 @@ from __future__ import annotations
 import io
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.db import InterfaceError, OperationalError, close_old_connections, connection, transaction
 from django.db.models import F, Q
 
 from sessions import intake
 from sessions.abandoning import settle
-from sessions.adapters import TwoClaims, claims
+from sessions.abreast import Crew
+from sessions.adapters import TwoClaims, by_agent, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
 from sessions.announcing import announce
 from sessions.beside import name_place, name_sessions, of_many, tell_commands
+from sessions.chains import base_of, join_late, reread, reread_waiting, write_chain
 from sessions.collecting import seldom
 from sessions.derive import derive
 from sessions.discover import files_under
 from sessions.documents import read_changed
 from sessions.expansion import Expanded, Unreadable, expanded
 from sessions.indexes import Index, index_at, tell
+from sessions.inturn import in_turn
 from sessions.kinship import link_parents
-from sessions.models import Session, SessionSource, Source
+from sessions.models import Session, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
 from sessions.reading import Read, copied_of, is_document, read_chain
-from sessions.sourcebytes import LARGEST, Keeping, begins_with, content, digest_of, digest_of_file, is_of, keep
+from sessions.sourcebytes import LARGEST, Keeping, begins_with, digest_of, digest_of_file, is_of, keep
 from sessions.store import clean, legible
 
+_MUCH = 32_000_000  # bytes that are worth the second it takes to start processes
+_COMPARED = 50  # bytes are compared while one is read
 CHANGED = frozenset({"added", "grown", "rewritten"})  # outcomes by which something came
 DATABASE = b"SQLite format 3\x00"  # how such a file begins
 
@@ -91,33 +99,78 @@ def ingest_paths(
     owner: Any = None,
     told: Callable[[Taken], None] | None = None,
     how: str = intake.How.COMMAND,
+    crew: Crew | None = None,
 ) -> list[Taken]:
     """Take in every file under `paths`; what became of each, in order, and into the intake log. One bad file never stops the rest.
 
-    Sessions come before the sidecars that belong to them, and sources before those that continue them, whatever their names.
+    Sessions come before the sidecars that belong to them, and sources before those that continue them, whatever their names. `crew`: with
+    it much is taken in abreast, each file in one process; `told` hears of files as they are done.
     """
     out: list[Taken] = []
     waiting = list(files_under(paths))
     patient = True
     notes = intake.Notes(workspace, how=how, by=owner)
     while waiting:
-        left: list[Path] = []
-        for path in waiting:
-            for taken in take_path(workspace, path, owner=owner, patient=patient):
-                if taken.outcome == "waiting":
-                    left.append(path)
-                    continue
-                out.append(taken)
-                notes.add(taken)
-                if told is not None:
-                    told(taken)
+        left: list[int] = []
+        found: dict[int, list[Taken]] = {}
+        for n, taken in _each(workspace, waiting, owner, crew, patient=patient):
+            if taken.outcome == "waiting":
+                left.append(n)
+                continue
+            found.setdefault(n, []).append(taken)
+            notes.add(taken)
+            if told is not None:
+                told(taken)
+        out += chain.from_iterable(found[n] for n in sorted(found))
         patient = len(left) < len(waiting)
-        waiting = left
+        waiting = [waiting[n] for n in sorted(left)]
     notes.write()
     link_parents(workspace, {taken.session for taken in out if taken.session and taken.outcome in CHANGED})
     intake.prune(workspace)
     settle(workspace)
     return out
+
+
+def _each(
+    workspace: Any, paths: Sequence[Path], owner: Any, crew: Crew | None, *, patient: bool
+) -> Iterator[tuple[int, Taken]]:
+    """What becomes of each path, with its number: one after the other, or abreast and the largest first, which keeps all busy to the end."""
+    if crew is None or len(paths) < 2 or sum(work := _work(workspace, paths)) < _MUCH:
+        for n, path in enumerate(paths):
+            for taken in take_path(workspace, path, owner=owner, patient=patient):
+                yield n, taken
+        return
+    order = sorted(range(len(paths)), key=work.__getitem__, reverse=True)
+    jobs = [(workspace.pk, paths[n], owner and owner.pk, patient) for n in order]
+    for at, some in crew.each(_taken_there, jobs):
+        for taken in some:
+            yield order[at], taken
+
+
+def _work(workspace: Any, paths: Sequence[Path]) -> list[float]:
+    """About how many bytes of each path there are to be read: what is known of a file is only compared."""
+    sizes = [_size(path) for path in paths]
+    if sum(sizes) < _MUCH:
+        return sizes
+    known = dict(Source.objects.filter(workspace=workspace, superseded=False).values_list("path", "size"))
+    before = [known.get(legible(str(path.resolve())), 0) for path in paths]
+    return [max(0, size - was) + was / _COMPARED for size, was in zip(sizes, before, strict=True)]
+
+
+def _size(path: Path) -> float:
+    try:
+        return path.stat().st_size
+    except OSError:  # which is told when it is taken in
+        return 0
+
+
+def _taken_there(job: tuple[Any, Path, Any, bool]) -> list[Taken]:
+    """What becomes of a path, in a process of a crew."""
+    workspace, path, owner, patient = job
+    close_old_connections()
+    there = apps.get_model("webapp", "Workspace").objects.get(pk=workspace)
+    person = None if owner is None else get_user_model().objects.get(pk=owner)
+    return list(take_path(there, path, owner=person, patient=patient))
 
 
 def take_path(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Iterator[Taken]:
@@ -208,13 +261,12 @@ def take_file(workspace: Any, path: Path, *, owner: Any = None, patient: bool = 
         found = path.stat()
         if not (S_ISREG(found.st_mode) or S_ISDIR(found.st_mode)):
             return Taken(str(path), "failed", "not a regular file")
+        if patient and of_many(path):
+            return Taken(str(path.resolve()), "waiting", size=found.st_size)
         with path.open("rb") as file:
             modified = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             verb = partial(take, workspace, str(path.resolve()), file, modified=modified, owner=owner, patient=patient)
             taken = _guarded(str(path), verb)
-        if patient and of_many(taken, path):
-            taken.outcome = "waiting"
-            return taken
         name_place(taken, path)
         name_sessions(workspace, taken, path)
         tell_commands(workspace, taken, path)
@@ -251,6 +303,10 @@ def take(
     if raw_head.startswith(DATABASE):
         # Whole it would be kept with its tables of tokens and secrets; `take_path` reads of it what is a session's.
         taken.reason = "a database: its sessions are taken in on the machine where it lies (ingest, watch, up), and nothing else of it"
+        with suppress(TwoClaims):
+            whose = claims(PurePath(path), raw_head)
+            if whose is not None and whose[1].reason is not None:  # one that holds no sessions
+                taken.agent, taken.reason = whose[0].agent, whose[1].reason
         return taken
     encoding = "zstd" if raw_head.startswith(MAGIC) else ""
     name = PurePath(path)
@@ -273,7 +329,7 @@ def take(
         return taken
     try:
         with transaction.atomic(), seldom():
-            _lock(workspace, adapter.agent, path)
+            lock_source(workspace, adapter.agent, path)
             # Looked at again: another process may have taken in what came meanwhile, and then the file looks shorter than what is here.
             taken.size = file.seek(0, io.SEEK_END)
             _take_claimed(workspace, file, adapter, claim, taken, encoding, modified, owner, patient=patient)
@@ -322,7 +378,7 @@ def _take_claimed(
             if same_start and not claim.whole:
                 _grow(file, adapter, known, taken, modified)
                 return
-    base = _base(workspace, adapter, claim)
+    base = base_of(workspace, adapter, claim)
     session = _owner(workspace, adapter, claim) if claim.role == Source.Role.SIDECAR else None
     if patient and (
         (claim.base is not None and base is None) or (claim.role == Source.Role.SIDECAR and session is None)
@@ -351,21 +407,20 @@ def _take_claimed(
     source.save()
     file.seek(0)
     if claim.role == Source.Role.SIDECAR:
-        _keep_beside(source, file, session, taken)
+        _keep_beside(source, file, adapter, claim, taken)
         return
     session = Session(workspace=workspace, agent=adapter.agent, source=source, native_id=source.native_id, owner=owner)
     session.save()
-    if claim.base is not None and base is None:
-        session.problems = [f"continues {claim.base.native_id}, which is not here: its part of the history is missing"]
-        session.facts = {"waits_for": claim.base.native_id}
-    chain = _write_chain(session, source, base, claim)
+    links = write_chain(session, source, base, claim)
     if claim.whole:
         source.size, source.digest = keep(source, file, offset=0)
-        read = read_chain(session, adapter, modified=modified, chain=chain)
+        read = read_chain(session, adapter, modified=modified, chain=links)
     else:
         with closing(Keeping(source, file, offset=0)) as keeping:
-            read = read_chain(session, adapter, modified=modified, keeping=keeping, chain=chain)
+            read = read_chain(session, adapter, modified=modified, keeping=keeping, chain=links)
     taken.size = source.size
+    if known is None:
+        _refuse_late_twin(source)
     derive(session, read.versions, new=True)
     if known is not None:
         taken.outcome = "rewritten"
@@ -373,22 +428,25 @@ def _take_claimed(
         Session.objects.filter(source=known).update(superseded_by=session)
     else:
         taken.outcome = "added"
-    _reread_waiting(workspace, adapter, source)
+    join_late(session, adapter)
+    reread_waiting(workspace, adapter, source)
     _adopt_sidecars(session)
     report(taken, session, read.added)
 
 
-def _keep_beside(source: Source, file: BinaryIO, session: Session | None, taken: Taken) -> None:
+def _keep_beside(source: Source, file: BinaryIO, adapter: Adapter, claim: Claim, taken: Taken) -> None:
     """Keep a sidecar, which is not read."""
     source.size, source.digest = keep(source, file, offset=0)
     source.consumed = source.size
+    in_turn(source.workspace_id, source.agent)
+    source.owner = source.owner or _owner(source.workspace_id, adapter, claim)
     source.save()
     taken.size = source.size
     taken.outcome = "kept"
-    if session is None:
+    if source.owner is None:
         taken.reason = "kept; the session it belongs to is not here yet"
     else:
-        taken.session = str(session.pk)
+        taken.session = str(source.owner_id)
 
 
 def _identity(file: BinaryIO) -> str | None:
@@ -427,6 +485,16 @@ def _refuse_twin(file: BinaryIO, source: Source, size: int) -> None:
     twin = alike.filter(known, digest=digest).first()
     if twin is None:  # of those that were appended to, the digest is reckoned when it is asked for
         twin = next((other for other in alike.exclude(known) if digest_of(other) == digest), None)
+    if twin is not None:
+        raise _Same(twin)
+
+
+def _refuse_late_twin(source: Source) -> None:
+    """Raise _Same where the same bytes came under another name while these were read."""
+    alike = Source.objects.filter(
+        workspace=source.workspace_id, agent=source.agent, size=source.size, digest=source.digest, superseded=False
+    )
+    twin = alike.exclude(pk=source.pk).order_by("pk").first()
     if twin is not None:
         raise _Same(twin)
 
@@ -486,68 +554,9 @@ def _read_on(session: Session, adapter: Adapter, taken: Taken, *, anew: bool, ke
 
 def _told_grown(session: Session, taken: Taken, read: Read) -> None:
     derive(session, read.versions)
+    join_late(session, by_agent(session.agent))
     taken.outcome = "grown"
     report(taken, session, read.added)
-
-
-def reread(session: Session, adapter: Adapter) -> Read:
-    """Read a session again from the bytes kept, as if new; how many entries more it has now. Versions people made stay."""
-    before = session.entries_count
-    session.entries.all().delete()
-    session.steps.all().delete()
-    session.goals.all().delete()
-    source = session.source
-    source.state, source.moved = None, []
-    source.consumed = 0
-    source.save(update_fields=["state", "moved", "consumed"])
-    read = read_chain(session, adapter, modified=source.modified_at)
-    return replace(read, added=max(0, session.entries_count - before))
-
-
-def _write_chain(session: Session, source: Source, base: Source | None, claim: Claim) -> list[SessionSource]:
-    """Write the sources that a session is read from, which has none yet; the links to them."""
-    links: list[SessionSource] = []
-    if base is not None and claim.base is not None:
-        based = Session.objects.filter(source=base).first()
-        if based is not None:
-            links += [
-                SessionSource(session=session, source=link.source, until_offset=link.until_offset, copied=True)
-                for link in based.chain.select_related("source").order_by("position")
-            ]
-        else:
-            links.append(SessionSource(session=session, source=base, copied=True))
-        links[-1].until_offset = claim.base.until_offset
-    links.append(SessionSource(session=session, source=source))
-    for n, link in enumerate(links):
-        link.position = n
-    SessionSource.objects.bulk_create(links)
-    return links
-
-
-def _reread_waiting(workspace: Any, adapter: Adapter, base: Source) -> None:
-    """Sessions that wait for this source as their base get its part of their history."""
-    if not base.source_id:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT id FROM agent_sessions_session WHERE workspace_id = %s AND agent = %s AND facts ? 'waits_for' "
-            "AND facts ->> 'waits_for' = %s AND superseded_by_id IS NULL",
-            [workspace.pk, adapter.agent, base.source_id],
-        )
-        waiting = [row[0] for row in cursor.fetchall()]
-    for session in Session.objects.filter(pk__in=waiting).select_related("source") if waiting else ():
-        head = next(iter(_content_head(session.source)), b"")
-        claim = adapter.claim(PurePath(session.source.path), head)
-        if claim is None or claim.base is None:
-            continue
-        session.problems, session.facts = [], {}
-        session.chain.all().delete()
-        _write_chain(session, session.source, base, claim)
-        derive(session, reread(session, adapter).versions)
-
-
-def _content_head(source: Source) -> Iterator[bytes]:
-    yield from content(source, until=HEAD)
 
 
 def _adopt_sidecars(session: Session) -> None:
@@ -601,18 +610,6 @@ def _told_of(taken: Taken, source: Source) -> None:
         taken.session = str(session.pk)
 
 
-def _base(workspace: Any, adapter: Adapter, claim: Claim) -> Source | None:
-    if claim.base is None:
-        return None
-    return (
-        Source.objects.filter(
-            workspace=workspace, agent=adapter.agent, source_id=claim.base.native_id, superseded=False
-        )
-        .order_by("-pk")
-        .first()
-    )
-
-
 def _owner(workspace: Any, adapter: Adapter, claim: Claim) -> Session | None:
     if claim.owner_id is None:
         return None
@@ -633,7 +630,7 @@ def _unpacked_head(file: BinaryIO) -> bytes:
     return head[:HEAD]
 
 
-def _lock(workspace: Any, agent: str, path: str) -> None:
+def lock_source(workspace: Any, agent: str, path: str) -> None:
     """One taker of a source at a time; held until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"{workspace.pk}|{agent}|{path}"])

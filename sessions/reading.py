@@ -20,6 +20,7 @@ from sessions.assembly import Assembly, Placed, Step
 from sessions.batches import Batches
 from sessions.entries import TELLING, Entry, Kind
 from sessions.goalmarks import timeline_of
+from sessions.inturn import in_turn
 from sessions.models import Session, SessionSource, Source
 from sessions.models import Step as StepRow
 from sessions.packing import unpacked
@@ -272,7 +273,11 @@ def _state(assembly: Assembly, reader: Reader, malformed: int, number: int) -> d
 
 
 def mark_counted_elsewhere(session: Session, *, since: int) -> None:
-    """Steps whose answer another session of the workspace has counted already are copies (forks, continued and resumed sessions)."""
+    """Steps whose answer another session of the workspace has counted already are copies (forks, continued and resumed sessions).
+
+    From here on the transaction has its turn (`in_turn`).
+    """
+    in_turn(session.workspace_id, session.agent)
     mine = session.steps.filter(response_id__isnull=False, copied=False, n__gte=since)
     answers = mine.values("response_id") if since <= 1 else list(mine.values_list("response_id", flat=True))
     known = StepRow.objects.filter(

@@ -20,6 +20,8 @@ SCRATCH = Path(tempfile.mkdtemp(prefix="palimpsest-tests-"))
 SCRATCH.chmod(0o755)
 os.environ["PALIMPSEST_DATA_DIR"] = str(SCRATCH / "data")
 (SCRATCH / "data").mkdir()
+# What tests take in lies in a transaction of theirs, which other processes do not see.
+os.environ["PALIMPSEST_INGEST_PROCESSES"] = "1"
 
 from tests.processes import read_until  # noqa: E402 -- as below
 from webapp.embedded import broker, data_dir, postgres  # noqa: E402 -- after the data folder is named

@@ -143,6 +143,8 @@ NINJA_PAGINATION_MAX_LIMIT = 500
 # Sources from elsewhere: bytes that one may have. A body waits on disk, not in memory, until it is taken in.
 UPLOAD_LIMIT = max(1, env.number("PALIMPSEST_UPLOAD_LIMIT", default=2 << 30))
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000
+# Files that are taken in at a time, where much comes at once; 0: as many as there are cores, up to eight.
+INGEST_PROCESSES = max(0, env.number("PALIMPSEST_INGEST_PROCESSES", default=0))
 # Rows of the intake log that a workspace keeps.
 INTAKE_KEPT = max(1, env.number("PALIMPSEST_INTAKE_KEPT", default=5000))
 

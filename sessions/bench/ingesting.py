@@ -3,99 +3,90 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
+
+from sessions.abreast import Crew, crew
 from sessions.bench import corpus, likeness
 from sessions.bench.floor import WHAT, load_of, run
-from sessions.bench.places import PeakMemory, Place, a_place
-from sessions.discover import files_under
-from sessions.ingest import take_file
-from sessions.meters.tokens import ENCODING, OLDER, count
+from sessions.bench.places import Place, Together, a_place
+from sessions.ingest import Taken, ingest_paths, take_file
 from sessions.models import Session
 from sessions.prices import long_prompts
 
-PER_FILE = 20_000  # records of one generated file
+PER_FILE = 2_000  # records of one generated file: a long session of the usual sort
 
 
-@dataclass(slots=True)
-class Sums:
-    """What taking some files in came to. `under`: seconds of their floor, None where it was not measured."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds by the clock, and of processor time without the database's."""
 
-    files: int = 0
-    bytes: int = 0
-    entries: int = 0
-    seconds: float = 0.0
-    cpu: float = 0.0
-    under: float | None = None
-    under_cpu: float | None = None
-
-    def add(self, other: Sums) -> None:
-        for field in fields(self):
-            mine, more = getattr(self, field.name), getattr(other, field.name)
-            setattr(self, field.name, mine if more is None else (mine or 0) + more)
-
-    def to_json(self) -> dict[str, Any]:
-        """Sizes in bytes, times in seconds, speeds a second."""
-        out: dict[str, Any] = {
-            "files": self.files,
-            "bytes": self.bytes,
-            "entries": self.entries,
-            "seconds": round(self.seconds, 3),
-            "cpu_seconds": round(self.cpu, 3),
-            "megabytes_per_second": round(self.bytes / 1e6 / self.seconds, 2),
-            "entries_per_second": round(self.entries / self.seconds),
-        }
-        if self.under is not None and self.under_cpu is not None:
-            out |= {
-                "floor": {
-                    "what": WHAT,
-                    "seconds": round(self.under, 3),
-                    "cpu_seconds": round(self.under_cpu, 3),
-                    "megabytes_per_second": round(self.bytes / 1e6 / self.under, 2),
-                },
-                "times_the_floor": round(self.seconds / self.under, 2),
-                "times_the_floor_cpu": round(self.cpu / self.under_cpu, 2),
-            }
-        return out
+    seconds: float
+    cpu: float
 
 
-def bench(*, megabytes: int, floor: bool = True, one: bool = False, paths: Sequence[Path] = ()) -> dict[str, Any]:
-    """Take in what lies under `paths`, or without any about so many invented megabytes (`one`: all in one file).
+def bench(
+    *, megabytes: int, floor: bool = True, one: bool = False, paths: Sequence[Path] = (), processes: int = 1
+) -> dict[str, Any]:
+    """Take in what lies under `paths`, or without any about so many invented megabytes (`one`: all in one file), as `ingest` does it.
 
-    CPU time is this process's own, without the database's: it says more than the clock on a machine that is busy with other things. Each
-    file's floor is measured right after it. Of given files those count that are sessions of their own; the others are named with why not.
+    CPU time is that of all processes without the database's: it says more than the clock on a machine that is busy with other things.
+    The floor of each file is measured afterwards, one after the other. Of given files those count that are sessions of their own; the
+    others are named with why not, and the time of looking at them is in the measure.
     """
-    with a_place() as place:
-        if paths:
-            files: Iterable[Path] = files_under(paths)
-        else:
-            files = list(_generated(place, megabytes * 1_000_000, 1 << 62 if one else PER_FILE))
-        _warm(place)
+    with a_place() as place, crew(processes) as beside:
+        if not paths:
+            paths = list(_generated(place, megabytes * 1_000_000, 1 << 62 if one else PER_FILE))
+        _warm(place, beside)
         gc.collect()
-        memory = PeakMemory()
-        before = memory.now()
-        whole, agents = Sums(), dict[str, Sums]()
-        left: list[dict[str, str]] = []
-        for path in files:
-            taken, sums = _measured(place, path, floor=floor)
-            if sums is None:
-                left.append({"path": str(path), "reason": f"{taken.outcome}: {taken.reason}"})
-                continue
-            agents.setdefault(taken.agent or "", Sums()).add(sums)
-            whole.add(sums)
-        if not whole.files:
+        those = Together(beside.processes if beside is not None else ())
+        before = those.now()
+        started = those.cpu(), time.perf_counter()
+        every = ingest_paths(place.workspace, paths, crew=beside)
+        ours = Cost(time.perf_counter() - started[1], those.cpu() - started[0])
+        peak = those.peak()
+        taken = [one for one in every if one.outcome == "added" and one.session is not None]
+        if not taken:
             raise ValueError("none of these files is a session that can be taken in by itself")
+        size, entries = sum(one.size for one in taken), sum(one.entries for one in taken)
         return {
-            **whole.to_json(),
-            "agents": {agent: sums.to_json() for agent, sums in sorted(agents.items())},
-            "left_out": left,
-            "peak_memory": memory.read(),
+            "processes": processes,
+            "files": len(taken),
+            "bytes": size,
+            "entries": entries,
+            "seconds": round(ours.seconds, 3),
+            "cpu_seconds": round(ours.cpu, 3),
+            "megabytes_per_second": round(size / 1e6 / ours.seconds, 2),
+            "entries_per_second": round(entries / ours.seconds),
+            **(_beside_floor(ours, size, taken) if floor else {}),
+            "left_out": [
+                {"path": one.path, "reason": f"{one.outcome}: {one.reason}"} for one in every if one not in taken
+            ],
+            "peak_memory": peak,
             "memory_before": before,
         }
+
+
+def _beside_floor(ours: Cost, size: int, taken: Sequence[Taken]) -> dict[str, Any]:
+    each = [run(load_of(Path(one.path), Session.objects.get(pk=str(one.session)))) for one in taken]
+    under = Cost(sum(seconds for seconds, _ in each), sum(cpu for _, cpu in each))
+    return {
+        "floor": {
+            "what": WHAT,
+            "seconds": round(under.seconds, 3),
+            "cpu_seconds": round(under.cpu, 3),
+            "megabytes_per_second": round(size / 1e6 / under.seconds, 2),
+        },
+        "times_the_floor": round(ours.seconds / under.seconds, 2),
+        "times_the_floor_cpu": round(ours.cpu / under.cpu, 2),
+    }
 
 
 def _generated(place: Place, size: int, records: int = PER_FILE) -> Iterator[Path]:
@@ -112,22 +103,28 @@ def _generated(place: Place, size: int, records: int = PER_FILE) -> Iterator[Pat
         yield path
 
 
-def _warm(place: Place) -> None:
-    """Take a small file in, so that what is done once in a process (vocabularies, statements) is done before it is measured."""
-    for encoding in (ENCODING, OLDER):
-        count(["The vocabulary is loaded once in a process, and before it is measured."], encoding=encoding)
-    long_prompts()  # and the list of prices
-    path = place.folder / f"{corpus.session_id(999)}.jsonl"
-    path.write_bytes(b"".join(likeness.lines(300, seed=999)))
-    _measured(place, path, floor=True)
+def _warm(place: Place, beside: Crew | None) -> None:
+    """Take small files in, in each process, so that what is done once in a process (vocabularies, statements) is done before it is measured."""
+    names = iter(range(1_000_000))
+    jobs = [(place.workspace.pk, place.folder, seed) for seed in islice(names, 1)]
+    for job in jobs:
+        run(load_of(*_small(job)))
+    warm: set[int] = set()
+    while beside is not None and len(warm) < beside.size:
+        some = [(place.workspace.pk, place.folder, seed) for seed in islice(names, 1, 1 + beside.size)]
+        warm |= {process for _, process in beside.each(_small_there, some)}
 
 
-def _measured(place: Place, path: Path, *, floor: bool) -> tuple[Any, Sums | None]:
-    """What became of a file, and what that took; None where it came to no session of its own."""
-    started, cpu = time.perf_counter(), time.process_time()
-    taken = take_file(place.workspace, path, patient=False)
-    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    if taken.outcome != "added" or taken.session is None:
-        return taken, None
-    under = run(load_of(path, Session.objects.get(pk=taken.session))) if floor else (None, None)
-    return taken, Sums(1, taken.size, taken.entries, seconds, cpu, *under)
+def _small_there(job: tuple[Any, Path, int]) -> int:
+    """Take a small file in, in a process of a crew; which that is."""
+    _small(job)
+    return os.getpid()
+
+
+def _small(job: tuple[Any, Path, int]) -> tuple[Path, Session]:
+    workspace, folder, seed = job
+    path = folder / f"{corpus.session_id(999_000_000 + seed)}.jsonl"
+    path.write_bytes(b"".join(likeness.lines(300, seed=999_000_000 + seed)))
+    long_prompts()  # the list of prices
+    taken = take_file(apps.get_model("webapp", "Workspace").objects.get(pk=workspace), path, patient=False)
+    return path, Session.objects.get(pk=str(taken.session))

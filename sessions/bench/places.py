@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -55,12 +57,13 @@ def analyse() -> None:
 
 
 class PeakMemory:
-    """The most memory this process held since the measure began, in bytes; where it cannot be reset, since it started."""
+    """The most memory a process held since the measure began, in bytes; where it cannot be reset, since it started. `process`: not this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: int | None = None) -> None:
+        self._there = Path("/proc", "self" if process is None else str(process))
         try:
             # Linux alone: 5 resets the high-water mark.
-            Path("/proc/self/clear_refs").write_text("5")
+            (self._there / "clear_refs").write_text("5")
         except OSError:
             self.resets = False
         else:
@@ -76,10 +79,29 @@ class PeakMemory:
         scale = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
 
-    @staticmethod
-    def _said(name: str) -> int | None:
+    def _said(self, name: str) -> int | None:
         try:
-            words = Path("/proc/self/status").read_text()
+            words = (self._there / "status").read_text()
         except OSError:
             return None
         return next((int(line.split()[1]) * 1024 for line in words.splitlines() if line.startswith(name)), None)
+
+
+class Together:
+    """A process, this one, and others that work for it."""
+
+    def __init__(self, others: Iterable[int]) -> None:
+        self._others = [psutil.Process(process) for process in others]
+        self._memories = [PeakMemory(), *(PeakMemory(other.pid) for other in self._others)]
+
+    def cpu(self) -> float:
+        """Seconds of processor time of all of them."""
+        return time.process_time() + sum(sum(other.cpu_times()[:2]) for other in self._others)
+
+    def now(self) -> int:
+        """Bytes of memory that the largest holds at this moment."""
+        return max(memory.now() for memory in self._memories)
+
+    def peak(self) -> int:
+        """The most bytes that one of them held since the measure began."""
+        return max(memory.read() for memory in self._memories)

@@ -46,7 +46,7 @@ def test_the_invented_session_hangs_together_and_is_the_same_every_time():
 
 
 def test_ingest(leaves_nothing):
-    found = bench("ingest", "--mb", "1")
+    found = bench("ingest", "--mb", "1", "--processes", "1")
     assert 1_000_000 <= found["bytes"] < 1_300_000
     assert found["entries"] > 200
     assert found["seconds"] > 0
@@ -55,12 +55,12 @@ def test_ingest(leaves_nothing):
 
 
 def test_ingest_of_given_files(leaves_nothing, tmp_path):
-    """Each agent's sums beside its own floor; what is no session of its own is named, and why."""
+    """What is no session of its own is named, and why."""
     corpus.write(tmp_path, 300, seed=7)
     (tmp_path / "notes.md").write_text("# Not a session\n")
-    found = bench("ingest", str(tmp_path))
+    found = bench("ingest", "--processes", "1", str(tmp_path))
     assert (found["files"], found["entries"]) == (1, 300)
-    assert found["agents"]["claude-code"]["times_the_floor"] == found["times_the_floor"] > 0
+    assert found["times_the_floor"] > 0
     (left,) = found["left_out"]
     assert left["path"].endswith("notes.md")
     assert left["reason"].startswith("skipped: ")

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from sessions.abreast import usual
 from sessions.bench import appending, browsing, exporting, ingesting, paging, previewing, searching
 from sessions.management.base import SessionsCommand
 
@@ -23,6 +24,9 @@ class Command(SessionsCommand):
         ingest.add_argument("--mb", type=_count, default=50, metavar="N", help="megabytes to generate (default: 50)")
         ingest.add_argument(
             "--no-floor", action="store_true", help="ours alone: of a file too large to be held for the floor"
+        )
+        ingest.add_argument(
+            "--processes", type=_count, default=usual(), metavar="N", help="as of ingest (%(default)s here)"
         )
         ingest.add_argument("--one", action="store_true", help="one file, however large")
         append = which.add_parser("append", help="work of taking in one appended line, by the size of the session")
@@ -73,6 +77,7 @@ class Command(SessionsCommand):
                     floor=not options["no_floor"],
                     one=options["one"],
                     paths=options["paths"],
+                    processes=options["processes"],
                 )
             case "append":
                 found = appending.bench(megabytes=options["mb"], lines=options["lines"])
@@ -153,24 +158,19 @@ class Command(SessionsCommand):
                     )
 
     def _tell_ingest(self, value: Any) -> None:
-        rows = value["agents"] if len(value["agents"]) > 1 else {}
-        for agent, row in [*rows.items(), ("", value)]:
-            floor = row.get("floor")
-            beside = (
-                f"; floor {floor['seconds']:.2f} s, {floor['megabytes_per_second']} MB/s: ours takes {row['times_the_floor']} times as long, "
-                f"{row['times_the_floor_cpu']} times by CPU"
-                if floor
-                else ""
-            )
-            self.stdout.write(
-                f"{agent}{': ' if agent else ''}{row['bytes'] / 1e6:,.1f} MB in {row['files']} files, {row['entries']:,} entries: "
-                f"{row['seconds']:.2f} s, {row['megabytes_per_second']} MB/s, {row['entries_per_second']:,} entries/s{beside}"
-            )
         self.stdout.write(
-            f"peak memory {value['peak_memory'] / 1e6:,.0f} MB ({value['memory_before'] / 1e6:,.0f} MB before)"
+            f"{value['bytes'] / 1e6:,.1f} MB in {value['files']} files, {value['entries']:,} entries, {value['processes']} at a time: "
+            f"{value['seconds']:.2f} s, {value['megabytes_per_second']} MB/s, {value['entries_per_second']:,} entries/s"
         )
-        if "floor" in value:
-            self.stdout.write(f"the floor: {value['floor']['what']}, in one thread")
+        if floor := value.get("floor"):
+            self.stdout.write(
+                f"the floor: {floor['seconds']:.2f} s, {floor['megabytes_per_second']} MB/s: ours takes {value['times_the_floor']} times as long, "
+                f"{value['times_the_floor_cpu']} times by CPU"
+            )
+            self.stdout.write(f"the floor is {floor['what']}, in one thread, file after file")
+        self.stdout.write(
+            f"peak memory of a process {value['peak_memory'] / 1e6:,.0f} MB ({value['memory_before'] / 1e6:,.0f} MB before)"
+        )
         if value["left_out"]:
             self.stdout.write(
                 f"{len(value['left_out'])} files are no sessions of their own and were left out (--json names them)"

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from sessions.abreast import crew, usual
 from sessions.answers import taken_all
 from sessions.discover import agent_folders, files_under
 from sessions.ingest import Taken, ingest_paths
@@ -28,6 +29,13 @@ class Command(SessionsCommand):
         super().add_arguments(parser)
         parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="a session file, or a folder with some")
         parser.add_argument("--discover", action="store_true", help="also take in what the agents of this machine keep")
+        parser.add_argument(
+            "--processes",
+            type=int,
+            default=usual(),
+            metavar="N",
+            help="take so many files in abreast (%(default)s here)",
+        )
         parser.add_argument("--sample", action="store_true", help="also take in a small bundled sample session")
 
     def answer(self, options: dict[str, Any]) -> None:
@@ -38,7 +46,8 @@ class Command(SessionsCommand):
             paths.append(SAMPLE)
         folders = [folder for _, folder in agent_folders(Path.home(), os.environ)] if options["discover"] else []
         teller = _Teller(self, silent=options["as_json"], quiet=bool(folders) and options["verbosity"] < 2)
-        taken = ingest_paths(self.workspace(options), teller.counted([*paths, *folders]), told=teller)
+        with crew(options["processes"]) as beside:
+            taken = ingest_paths(self.workspace(options), teller.counted([*paths, *folders]), told=teller, crew=beside)
         teller.clear()
         if options["as_json"]:
             self.print_json(taken_all(taken))

@@ -16,6 +16,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from sessions import watched
+from sessions.abreast import crew, usual
 from sessions.discover import agent_folders, may_hold
 from sessions.ingest import Taken, ingest_paths
 from sessions.intake import How
@@ -96,7 +97,9 @@ class _Taker:
             return
         try:
             close_old_connections()
-            ingest_paths(self.command.workspace(self.options), sorted(paths), told=self.told, how=How.WATCH)
+            workspace = self.command.workspace(self.options)
+            with crew(usual()) as beside:
+                ingest_paths(workspace, sorted(paths), told=self.told, how=How.WATCH, crew=beside)
         except (OperationalError, InterfaceError) as error:
             self.waiting = paths
             self.say(f"The database did not answer; {len(paths)} changes wait for it: {_first_line(error)}")
