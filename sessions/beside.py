@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import Any, Protocol
 
-from sessions.adapters import by_agent
+from sessions.adapters import adapters, by_agent
 from sessions.adapters.base import Beside, Naming, Typed
 from sessions.models import Session
 from sessions.store import clean
@@ -33,11 +33,13 @@ def name_place(taken: _Taken, path: Path) -> None:
         nameless.update(cwd=folder, project=clean(PurePath(folder).name) or None)
 
 
-def of_many(taken: _Taken, path: Path) -> bool:
-    """Whether the file says something of many sessions, which are better here before it is read."""
-    adapter: object = None if taken.agent is None else by_agent(taken.agent)
-    named = isinstance(adapter, Naming) and adapter.names(PurePath(path))
-    return named or (isinstance(adapter, Typed) and adapter.typed(PurePath(path)))
+def of_many(path: Path) -> bool:
+    """Whether the file says, by its name, something of many sessions: these are better here before it is read."""
+    name = PurePath(path)
+    return any(
+        (isinstance(adapter, Naming) and adapter.names(name)) or (isinstance(adapter, Typed) and adapter.typed(name))
+        for adapter in adapters().values()
+    )
 
 
 def name_sessions(workspace: Any, taken: _Taken, path: Path) -> None:
