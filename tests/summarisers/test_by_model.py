@@ -206,7 +206,9 @@ def test_a_server_that_reads_the_end_of_a_prompt_alone_is_given_less(
         return Answer(nine(), read=min(2_000, sum(count([asked.system, *(text for _, text in asked.turns)]))))
 
     server.says(forgetful)
-    run = carried_out(session, model=MODELS["compatible"])
+    run = runs.request(session.pk, strategy="universal", summariser="llm", model=MODELS["compatible"])
+    runs.execute(run.pk)
+    run.refresh_from_db()
     assert run.state == "completed", run.reason
     first, *others = run.calls.all()
     assert (first.outcome, {call.outcome for call in others}) == ("prompt cut by server", {"answered"})
