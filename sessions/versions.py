@@ -109,11 +109,21 @@ def set_head(
     )
 
 
+def _meant(session: Session, base: int | None) -> Version | None:
+    """The version in force. Refused (head_moved) where another was meant: of a request that is sent twice the second does nothing."""
+    current = session.current
+    if base is not None and current is not None and base != current.n:
+        raise Refused(
+            "head_moved", f"The head is v{current.n} by now, not v{base}, which was meant; nothing was changed."
+        )
+    return current
+
+
 @transaction.atomic
-def undo(session_id: UUID, *, by: Any = None) -> Moved:
-    """Move the head to the parent of the version in force. Refused where that is the version as recorded."""
+def undo(session_id: UUID, *, base: int | None = None, by: Any = None) -> Moved:
+    """Move the head to the parent of the version in force, which is `base` where that is said. Refused where that is the version as recorded."""
     session = locked(session_id)
-    was = session.current
+    was = _meant(session, base)
     if was is None or was.parent is None:
         raise Refused("nothing_to_undo", "There is nothing to undo: the session stands as it was recorded.")
     now = was.parent
@@ -122,10 +132,12 @@ def undo(session_id: UUID, *, by: Any = None) -> Moved:
 
 
 @transaction.atomic
-def redo(session_id: UUID, *, by: Any = None) -> Moved:
-    """Move the head to where the last undo left it. Refused where nothing was undone since the last new version."""
+def redo(session_id: UUID, *, base: int | None = None, by: Any = None) -> Moved:
+    """Move the head from the version in force (`base`, where that is said) to where the last undo left it. Refused where nothing was undone
+    since the last new version.
+    """
     session = locked(session_id)
-    was = session.current
+    was = _meant(session, base)
     if was is None or not session.redo:
         raise Refused("nothing_to_redo", "There is nothing to redo: no undo since the last new version.")
     *rest, last = session.redo
@@ -135,10 +147,10 @@ def redo(session_id: UUID, *, by: Any = None) -> Moved:
 
 
 @transaction.atomic
-def move_head(session_id: UUID, n: int, *, by: Any = None) -> Moved:
-    """Move the head to version `n`, wherever it stands."""
+def move_head(session_id: UUID, n: int, *, base: int | None = None, by: Any = None) -> Moved:
+    """Move the head to version `n`, wherever it stands, or where it stands on `base`."""
     session = locked(session_id)
-    was = session.current
+    was = _meant(session, base)
     now = session.versions.filter(n=n).first()
     if now is None or was is None:
         raise Refused("no_such_version", f"This session has no version {n}; the head stays where it is.")
