@@ -4,7 +4,7 @@ import django
 
 django.setup()
 
-from sessions import ingest  # noqa: E402, F401 -- models are there only now
+from sessions import ingesting  # noqa: E402, F401 -- models are there only now
 from sessions.meters.tokens import ENCODING, OLDER, count  # noqa: E402
 
 for encoding in (ENCODING, OLDER):

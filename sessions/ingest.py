@@ -8,24 +8,18 @@ from __future__ import annotations
 import io
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
 from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO
 
-from django.apps import apps
-from django.contrib.auth import get_user_model
-from django.db import InterfaceError, OperationalError, close_old_connections, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F, Q
 
-from sessions import intake
-from sessions.abandoning import settle
-from sessions.abreast import Crew
 from sessions.adapters import TwoClaims, by_agent, claims
 from sessions.adapters.base import HEAD, Adapter, Claim
 from sessions.adapters.expanding import Member
@@ -34,20 +28,16 @@ from sessions.beside import name_place, name_sessions, of_many, tell_commands
 from sessions.chains import base_of, join_late, reread, reread_waiting, write_chain
 from sessions.collecting import seldom
 from sessions.derive import derive
-from sessions.discover import files_under
 from sessions.documents import read_changed
 from sessions.expansion import Expanded, Unreadable, expanded
 from sessions.indexes import Index, index_at, tell
 from sessions.inturn import in_turn
-from sessions.kinship import link_parents
 from sessions.models import Session, Source
 from sessions.packing import MAGIC, ZstdError, unpacked
 from sessions.reading import Read, copied_of, is_document, read_chain
 from sessions.sourcebytes import LARGEST, Keeping, begins_with, digest_of, digest_of_file, is_of, keep
 from sessions.store import clean, legible
 
-_MUCH = 32_000_000  # bytes that are worth the second it takes to start processes
-_COMPARED = 50  # bytes are compared while one is read
 CHANGED = frozenset({"added", "grown", "rewritten"})  # outcomes by which something came
 DATABASE = b"SQLite format 3\x00"  # how such a file begins
 
@@ -90,87 +80,6 @@ class _Same(Exception):
     def __init__(self, source: Source) -> None:
         super().__init__(source.pk)
         self.source = source
-
-
-def ingest_paths(
-    workspace: Any,
-    paths: Iterable[Path],
-    *,
-    owner: Any = None,
-    told: Callable[[Taken], None] | None = None,
-    how: str = intake.How.COMMAND,
-    crew: Crew | None = None,
-) -> list[Taken]:
-    """Take in every file under `paths`; what became of each, in order, and into the intake log. One bad file never stops the rest.
-
-    Sessions come before the sidecars that belong to them, and sources before those that continue them, whatever their names. `crew`: with
-    it much is taken in abreast, each file in one process; `told` hears of files as they are done.
-    """
-    out: list[Taken] = []
-    waiting = list(files_under(paths))
-    patient = True
-    notes = intake.Notes(workspace, how=how, by=owner)
-    while waiting:
-        left: list[int] = []
-        found: dict[int, list[Taken]] = {}
-        for n, taken in _each(workspace, waiting, owner, crew, patient=patient):
-            if taken.outcome == "waiting":
-                left.append(n)
-                continue
-            found.setdefault(n, []).append(taken)
-            notes.add(taken)
-            if told is not None:
-                told(taken)
-        out += chain.from_iterable(found[n] for n in sorted(found))
-        patient = len(left) < len(waiting)
-        waiting = [waiting[n] for n in sorted(left)]
-    notes.write()
-    link_parents(workspace, {taken.session for taken in out if taken.session and taken.outcome in CHANGED})
-    intake.prune(workspace)
-    settle(workspace)
-    return out
-
-
-def _each(
-    workspace: Any, paths: Sequence[Path], owner: Any, crew: Crew | None, *, patient: bool
-) -> Iterator[tuple[int, Taken]]:
-    """What becomes of each path, with its number: one after the other, or abreast and the largest first, which keeps all busy to the end."""
-    if crew is None or len(paths) < 2 or sum(work := _work(workspace, paths)) < _MUCH:
-        for n, path in enumerate(paths):
-            for taken in take_path(workspace, path, owner=owner, patient=patient):
-                yield n, taken
-        return
-    order = sorted(range(len(paths)), key=work.__getitem__, reverse=True)
-    jobs = [(workspace.pk, paths[n], owner and owner.pk, patient) for n in order]
-    for at, some in crew.each(_taken_there, jobs):
-        for taken in some:
-            yield order[at], taken
-
-
-def _work(workspace: Any, paths: Sequence[Path]) -> list[float]:
-    """About how many bytes of each path there are to be read: what is known of a file is only compared."""
-    sizes = [_size(path) for path in paths]
-    if sum(sizes) < _MUCH:
-        return sizes
-    known = dict(Source.objects.filter(workspace=workspace, superseded=False).values_list("path", "size"))
-    before = [known.get(legible(str(path.resolve())), 0) for path in paths]
-    return [max(0, size - was) + was / _COMPARED for size, was in zip(sizes, before, strict=True)]
-
-
-def _size(path: Path) -> float:
-    try:
-        return path.stat().st_size
-    except OSError:  # which is told when it is taken in
-        return 0
-
-
-def _taken_there(job: tuple[Any, Path, Any, bool]) -> list[Taken]:
-    """What becomes of a path, in a process of a crew."""
-    workspace, path, owner, patient = job
-    close_old_connections()
-    there = apps.get_model("webapp", "Workspace").objects.get(pk=workspace)
-    person = None if owner is None else get_user_model().objects.get(pk=owner)
-    return list(take_path(there, path, owner=person, patient=patient))
 
 
 def take_path(workspace: Any, path: Path, *, owner: Any = None, patient: bool = True) -> Iterator[Taken]:
@@ -560,14 +469,16 @@ def _told_grown(session: Session, taken: Taken, read: Read) -> None:
 
 
 def _adopt_sidecars(session: Session) -> None:
+    """Sidecars that came before their session are its own. One that is just rewritten is left: it looks for its session itself."""
     if session.native_id:
-        Source.objects.filter(
+        alone = Source.objects.select_for_update(skip_locked=True).filter(
             workspace_id=session.workspace_id,
             agent=session.agent,
             role=Source.Role.SIDECAR,
             owner_native_id=session.native_id,
             owner=None,
-        ).update(owner=session)
+        )
+        Source.objects.filter(pk__in=list(alone.values_list("pk", flat=True))).update(owner=session)
 
 
 def report(taken: Taken, session: Session, added: int) -> None:

@@ -17,7 +17,8 @@ from sessions.abreast import Crew, crew
 from sessions.bench import corpus, likeness
 from sessions.bench.floor import WHAT, load_of, run
 from sessions.bench.places import Place, Together, a_place
-from sessions.ingest import Taken, ingest_paths, take_file
+from sessions.ingest import Taken, take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from sessions.prices import long_prompts
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions.ingest import ingest_paths
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from sessions.projection import context_items
 from sessions.sourcebytes import content, stored

@@ -16,10 +16,11 @@ import psutil
 import pytest
 from django.db import connection
 
-from sessions import ingest, reading
+from sessions import ingest, ingesting, reading
 from sessions.abreast import crew
 from sessions.bench import corpus
-from sessions.ingest import Taken, ingest_paths, take_file
+from sessions.ingest import Taken, take_file
+from sessions.ingesting import ingest_paths
 from sessions.inturn import in_turn
 from sessions.models import Session, Source
 from tests.adapters.codex.build import data
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def workspace(worker_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """One that other processes find, which are started anew for it: they take the environment in which they are first started."""
     monkeypatch.setenv("DATABASE_URL", worker_environment["DATABASE_URL"])
-    monkeypatch.setattr(ingest, "_MUCH", 0)
+    monkeypatch.setattr(ingesting, "_MUCH", 0)
     return Workspace.objects.create(name="Scriptorium", slug="scriptorium")
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions.ingest import Taken, ingest_paths, take_file
+from sessions.ingest import Taken, take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from sessions.projection import context_items
 from sessions.sourcebytes import stored

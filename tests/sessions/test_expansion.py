@@ -14,7 +14,8 @@ import pytest
 from sessions.discover import may_hold
 from sessions.documents import PROVISIONAL
 from sessions.expansion import Unreadable, expanded, snapshot
-from sessions.ingest import Taken, ingest_paths
+from sessions.ingest import Taken
+from sessions.ingesting import ingest_paths
 from sessions.models import Session, Source
 from sessions.projection import context_items
 from sessions.sourcebytes import record_of, stored

@@ -21,7 +21,7 @@ from sessions.adapters import claims
 from sessions.adapters.base import HEAD
 from sessions.assembly import Reading, read_whole
 from sessions.goals import Goal
-from sessions.ingest import ingest_paths
+from sessions.ingesting import ingest_paths
 from sessions.models import Goal as GoalRow
 from webapp.models import Workspace
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from sessions.ingest import Taken, ingest_paths, take, take_file
+from sessions.ingest import Taken, take, take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Session, Source, Version
 from sessions.projection import context_items
 from sessions.sourcebytes import stored

@@ -9,7 +9,8 @@ import pytest
 
 from sessions.discover import agent_folders, meant
 from sessions.indexes import FACT
-from sessions.ingest import Taken, ingest_paths
+from sessions.ingest import Taken
+from sessions.ingesting import ingest_paths
 from sessions.models import Goal, Session, Source
 from tests.adapters.codex import build
 from webapp.models import Workspace

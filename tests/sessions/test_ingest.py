@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessions.ingest import Taken, ingest_paths, take, take_file
+from sessions.ingest import Taken, take, take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Entry, Session, Source, Version
 from sessions.packing import compress
 from sessions.projection import context_items, measure

@@ -23,7 +23,8 @@ from django.urls import reverse
 
 from sessions import sourcebytes
 from sessions.answers import context_of
-from sessions.ingest import Taken, ingest_paths, take_file
+from sessions.ingest import Taken, take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Intake, Session, Source
 from sessions.packing import compress
 from sessions.sourcebytes import stored

@@ -14,7 +14,8 @@ from django.db.models.signals import post_init
 from django.test.utils import CaptureQueriesContext
 
 from sessions import writing
-from sessions.ingest import Taken, ingest_paths, take_file
+from sessions.ingest import Taken, take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Session, Source
 from sessions.projection import context_items
 from tests.adapters.gemini_cli import build as gemini

@@ -19,7 +19,8 @@ from django.db.models import Sum
 from django.db.models.functions import Length
 
 from sessions.entries import TELLING
-from sessions.ingest import Taken, ingest_paths
+from sessions.ingest import Taken
+from sessions.ingesting import ingest_paths
 from sessions.models import Session, Step
 from webapp.models import Workspace
 

@@ -7,7 +7,7 @@ import pytest
 from sessions.adapters import by_agent
 from sessions.assembly import read_whole
 from sessions.contexts import Item
-from sessions.ingest import ingest_paths
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from sessions.projection import context_items
 from sessions.sourcebytes import content, stored

@@ -18,7 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from sessions import intake, uploads, watched
-from sessions.ingest import Taken, ingest_paths
+from sessions.ingest import Taken
+from sessions.ingesting import ingest_paths
 from sessions.models import Intake, Session, Watcher
 from tests.claude_lines import ClaudeLines, turns
 from tests.processes import MANAGE, read_until

@@ -16,7 +16,8 @@ from django.core.management import call_command
 
 from sessions import goalmarks, homes, versions, writing
 from sessions.contexts import Insert, InsertKind
-from sessions.ingest import ingest_paths, take_file
+from sessions.ingest import take_file
+from sessions.ingesting import ingest_paths
 from sessions.models import Entry, Session, Version
 from sessions.projection import context_items
 from sessions.store import edits_of

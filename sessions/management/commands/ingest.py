@@ -14,7 +14,8 @@ from django.core.management.base import CommandError
 from sessions.abreast import crew, usual
 from sessions.answers import taken_all
 from sessions.discover import agent_folders, files_under
-from sessions.ingest import Taken, ingest_paths
+from sessions.ingest import Taken
+from sessions.ingesting import ingest_paths
 from sessions.management.base import SessionsCommand, counted, figures
 from sessions.sample import SAMPLE
 

@@ -18,7 +18,8 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 from sessions import watched
 from sessions.abreast import crew, usual
 from sessions.discover import agent_folders, may_hold
-from sessions.ingest import Taken, ingest_paths
+from sessions.ingest import Taken
+from sessions.ingesting import ingest_paths
 from sessions.intake import How
 from sessions.management.base import SessionsCommand
 from sessions.management.commands.ingest import line

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sessions.adapters.codex.names import named
-from sessions.ingest import ingest_paths
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from tests.adapters.codex.build import NAME, THREAD, data, meta, says, user
 from webapp.models import Workspace

@@ -11,7 +11,7 @@ import pytest
 
 from sessions.adapters.gemini_cli import ADAPTER
 from sessions.assembly import Reading, read_whole
-from sessions.ingest import ingest_paths
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from sessions.projection import context_items
 from sessions.sourcebytes import content, stored

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sessions.adapters.gemini_cli.typed import commands
-from sessions.ingest import ingest_paths
+from sessions.ingesting import ingest_paths
 from sessions.models import Session
 from tests.adapters.gemini_cli import build
 from webapp.models import Workspace
