@@ -23,6 +23,7 @@ from sessions.ingest import Taken
 from sessions.keyset import MOST, PAGE, BadCursor, sessions_page
 from sessions.models import Intake, Session
 from sessions.naming import Ambiguous, NoSuchSession, find_session
+from sessions.rereading import read_again
 from sessions.schemas import (
     ContextOut,
     EntriesOut,
@@ -36,6 +37,7 @@ from sessions.schemas import (
     SourceOut,
     StandingOut,
     StepsOut,
+    TakenOut,
     VersionOut,
     VersionsOut,
 )
@@ -132,19 +134,36 @@ def get_source(request: HttpRequest, session: str, file: int | None = None) -> A
     return response
 
 
+@router.post(
+    "/sessions/{session}/reread", response=TakenOut, summary="Read a session again from the bytes that are kept"
+)
+def reread(request: HttpRequest, session: str) -> Any:
+    found = _session(request, session)
+    _operators_only(request)
+    return read_again(found.pk, by=request.user).to_json()
+
+
+Base = Annotated[
+    int | None,
+    Query(description="The version that is meant to be the head: 409 (head_moved) where another is by now."),
+]
+
+
 @router.post("/sessions/{session}/undo", response=MovedOut, summary="Take the last version back")
-def undo(request: HttpRequest, session: str) -> Any:
-    return _moved(request, session, lambda found: versions.undo(found.pk, by=request.user))
+def undo(request: HttpRequest, session: str, base: Base = None) -> Any:
+    return _moved(request, session, lambda found: versions.undo(found.pk, base=base, by=request.user))
 
 
 @router.post("/sessions/{session}/redo", response=MovedOut, summary="Bring back what the last undo took back")
-def redo(request: HttpRequest, session: str) -> Any:
-    return _moved(request, session, lambda found: versions.redo(found.pk, by=request.user))
+def redo(request: HttpRequest, session: str, base: Base = None) -> Any:
+    return _moved(request, session, lambda found: versions.redo(found.pk, base=base, by=request.user))
 
 
 @router.post("/sessions/{session}/head", response=MovedOut, summary="Make another version the head")
-def move_head(request: HttpRequest, session: str, wanted: HeadIn) -> Any:
-    return _moved(request, session, lambda found: versions.move_head(found.pk, wanted.version, by=request.user))
+def move_head(request: HttpRequest, session: str, wanted: HeadIn, base: Base = None) -> Any:
+    return _moved(
+        request, session, lambda found: versions.move_head(found.pk, wanted.version, base=base, by=request.user)
+    )
 
 
 @router.put("/sessions/{session}/versions/{n}/name", response=VersionOut, summary="Name a version")

@@ -20,6 +20,7 @@ from sessions.models import Entry, Session, Step
 from sessions.packing import unpack
 from sessions.prices import price_of
 from sessions.queries import STATUSES, Reading
+from sessions.sourcebytes import place
 from sessions.store import sizes_of
 from sessions.whatif import THRESHOLD_WORDS, is_shown, limit_source
 
@@ -124,6 +125,9 @@ def inspector(seen: Reading, row: Entry, *, heavy: bool = True) -> dict[str, Any
         "session": session,
         "seen": seen,
         "entry": row,
+        "offset": place(session.source, seq, row.byte_offset)
+        if row.source_id == session.source_id
+        else row.byte_offset,
         "line": line_of(row, parts),
         "answer": answer,
         "band": band,

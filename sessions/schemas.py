@@ -351,7 +351,7 @@ class MovedOut(Schema):
 
 class TakenOut(Schema):
     path: str
-    outcome: str = Field(description="added, grown, unchanged, same, rewritten, kept, skipped, failed")
+    outcome: str = Field(description="added, grown, unchanged, same, rewritten, kept, skipped, failed, reread")
     reason: str
     agent: str | None
     session: Id | None

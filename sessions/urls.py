@@ -82,6 +82,7 @@ urlpatterns = [
     path("s/<str:name>/since", views.since, name="since"),
     path("s/<str:name>/events", liveviews.session_events, name="session-events"),
     path("s/<str:name>/source", views.source, name="source"),
+    path("s/<str:name>/reread", verbs.reread, name="reread"),
     path("s/<str:name>/undo", verbs.undo, name="undo"),
     path("s/<str:name>/redo", verbs.redo, name="redo"),
     path("s/<str:name>/head", verbs.head, name="head"),

@@ -20,6 +20,7 @@ from sessions.http import integer, operators_only, session_of
 from sessions.measuring import measured
 from sessions.meters import DEFAULT, by_id
 from sessions.models import Pin, Session
+from sessions.rereading import read_again
 from sessions.versions import Moved, Refused
 
 
@@ -80,6 +81,21 @@ def _to(request: HttpRequest, address: str) -> HttpResponse:
 def refusal(request: HttpRequest, session: Session, refused: Refused) -> HttpResponse:
     template = "sessions/refused.html#refusal" if getattr(request, "htmx", None) else "sessions/refused.html"
     return render(request, template, {"session": session, "refused": refused}, status=409)
+
+
+@require_POST
+@operators_only
+def reread(request: HttpRequest, name: str) -> HttpResponse:
+    """Read the session again from the bytes that are kept."""
+    session = session_of(request, name)
+    try:
+        taken = read_again(session.pk, by=request.user)
+    except Refused as refused:
+        return refusal(request, session, refused)
+    said = _("Read again: %(entries)s entries, %(turns)s turns, %(steps)s steps.")
+    figures = {"entries": f"{taken.entries:,}", "turns": f"{taken.turns:,}", "steps": f"{taken.steps:,}"}
+    messages.success(request, said % figures)
+    return _to(request, reverse("sessions:session", args=[session.pk]))
 
 
 @require_POST
