@@ -29,7 +29,7 @@ from sessions.goals import GoalTracker
 from sessions.models import Entry, Session, Version
 from sessions.packing import pack, unpack
 from sessions.projection import facts_of, measure
-from sessions.reading import Going, Read, describe, mark_counted_elsewhere, sums
+from sessions.reading import Going, Read, describe, mark_counted_elsewhere, stretches, sums
 from sessions.sourcebytes import place, stored
 from sessions.store import (
     GOAL_FIELDS,
@@ -114,8 +114,8 @@ def _read(session: Session, adapter: Any, data: bytes, *, longer: bool, modified
     old = b"".join(stored(source))
     found = Differences(session, old, data, amends=isinstance(adapter, Amending) and adapter.amends)
     going.telling = Telling(session, adapter, found.parts_of, begun=True, tip=None)
-    for line in adapter.documents(PurePath(source.path), data):
-        going.take(line, found, source.pk)
+    for some in stretches(adapter.documents(PurePath(source.path), data)):
+        going.take(some, found, source.pk)
     found.write()
     continues = found.continues and going.assembly.next_seq >= session.entries_count
     if not (longer or continues or found.amended):

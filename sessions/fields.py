@@ -41,5 +41,10 @@ def to_multirange(ranges: Ranges) -> Int4Multirange:
     return Int4Multirange([Range(start, stop) for start, stop in ranges.spans])
 
 
+def multirange_text(ranges: Ranges) -> str:
+    """As PostgreSQL writes it, for a COPY."""
+    return f"{{{','.join(f'[{start},{stop})' for start, stop in ranges.spans)}}}"
+
+
 def from_multirange(value: Any) -> Ranges:
     return Ranges(tuple((span.lower, span.upper) for span in value))

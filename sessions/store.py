@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from sessions.assembly import Placed, Step
 from sessions.contexts import Edit, Hide, Insert, InsertKind, Item, Replace, hidden_by
 from sessions.entries import Entry as EntryValue
 from sessions.entries import Kind, Role, SizeVector, Usage, digest_of
-from sessions.fields import to_multirange
+from sessions.fields import multirange_text, to_multirange
 from sessions.goals import Goal, path_key
 from sessions.meters.tokens import sizes
 from sessions.models import Entry, Insertion, Version
@@ -27,6 +27,7 @@ from sessions.packing import pack, unpack
 from sessions.ranges import Ranges
 
 _LINKS = 5000  # links held at once while reading
+_FEW = 20  # goals that are written without a look which of them are new
 PREVIEW = 4000  # characters of an entry's words that stand in its row
 
 ENTRY_COLUMNS = (
@@ -41,6 +42,12 @@ STEP_FIELDS = (
 )  # fmt: skip
 
 STEP_COLUMNS = ("session_id", "n", *STEP_FIELDS)
+
+GOAL_COLUMNS = (
+    "session_id", "path", "position", "parent", "text", "status", "note", "first_seq", "last_seq", "inferred", "entries_count",
+    "tokens", "figures", "spans", "closed_seq", "was", "added", "kind",
+)  # fmt: skip
+_FIGURES, _SPANS = GOAL_COLUMNS.index("figures"), GOAL_COLUMNS.index("spans")
 
 ITEM_COLUMNS = (
     "seq", "role", "kind", "parts", "turn", "step", "goal", "at", "utf8", "utf16", "ascii", "images", "documents", "tokens",
@@ -239,11 +246,15 @@ def write_goals(
     Once the agent keeps a plan, the inferred goals give way to it, but for those that come into it. Of goals that were added here only the work on them is written.
     """
     if first:
-        GoalRow.objects.bulk_create([goal_row(session_id, goal, counted) for goal in goals], batch_size=1000)
+        _copy_goals(session_id, goals, counted)
         return
     if any(not goal.inferred and not goal.added for goal in goals):
         kept = [goal.path for goal in goals]
         GoalRow.objects.filter(session_id=session_id, inferred=True).exclude(path__in=kept).delete()
+    if len(goals) > _FEW:
+        there = set(GoalRow.objects.filter(session_id=session_id).values_list("path", flat=True))
+        _copy_goals(session_id, [goal for goal in goals if goal.path not in there], {})
+        goals = [goal for goal in goals if goal.path in there]
     for added, fields in ((False, GOAL_FIELDS), (True, WORK_FIELDS)):
         rows = [goal_row(session_id, goal, {}) for goal in goals if goal.added is added]
         GoalRow.objects.bulk_create(
@@ -257,6 +268,16 @@ def write_goals(
                 "FROM unnest(%s::text[], %s::int[], %s::bigint[]) AS s (path, n, tokens) WHERE g.session_id = %s AND g.path = s.path",
                 [*(list(column) for column in columns), session_id],
             )
+
+
+def _copy_goals(session_id: Any, goals: Iterable[Goal], counted: Mapping[str, tuple[int, int]]) -> None:
+    """Write goals that are new."""
+    with copying(GoalRow._meta.db_table, GOAL_COLUMNS) as write:
+        for goal in goals:
+            row = goal_row(session_id, goal, counted)
+            values = [getattr(row, name) for name in GOAL_COLUMNS]
+            values[_FIGURES], values[_SPANS] = _json(row.figures), multirange_text(row.spans)
+            write(values)
 
 
 WORK_FIELDS = ("last_seq", "figures", "spans")
