@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from compaction.editing import Foreseen, edit, foresee
+from compaction.eligible import eligible
 from compaction.gauging import gauge_of, meter_label
 from compaction.handforms import TAKES, VERBS, change_of
 from compaction.handwork import Impossible
@@ -79,6 +80,7 @@ def _shown(
         "given": _given(session, do, data),
         "now": _stands(session, do, data),
         "insertions": _insertions(session),
+        "eligible": eligible(session, do),
         "seen": seen,
         "gauge": gauge_of(session, seen.report) if seen is not None else None,
         "meter": meter_label(seen.meter) if seen is not None else "",

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from compaction.editing import edit, foresee
+from compaction.eligible import eligible
 from compaction.handforms import TAKES, VERBS, change_of, ranges_of
 from compaction.handwork import Drop, Fold, Impossible, Mask, Note, Rewrite, TakeOut, Unfold, Unmask
 from sessions import versions
@@ -154,6 +155,23 @@ def test_the_page_counts_and_makes_the_version(session: Session, workspace: Work
     reader = Client()
     reader.force_login(member_of(workspace, "reed", Role.VIEWER))
     assert reader.post(address, {"do": "unmask", "entry": result}).status_code == 403
+
+
+@pytest.mark.parametrize("do", ["fold", "mask", "drop", "unmask"])
+def test_what_the_page_offers_can_be_done(session: Session, workspace: Workspace, do: str) -> None:
+    if do == "unmask":
+        assert eligible(session, do) == []
+        edit(session.pk, change_of("mask", {"entry": str(a_result(session))}))
+    client = Client()
+    client.force_login(member_of(workspace, "quill", Role.OPERATOR))
+    found = eligible(fresh(session), do)
+    assert found
+    assert [one.tokens for one in found] == sorted((one.tokens for one in found), reverse=True)
+    page = client.get(f"/s/{session.pk}/edit?do={do}").content.decode()
+    assert f'href="/s/{session.pk}"' in page
+    for one in found:
+        assert f"={one.value}" in page
+        foresee(fresh(session), change_of(do, {"entry": one.value, "entries": one.value}))
 
 
 def test_command_and_api_do_the_same(session: Session, workspace: Workspace) -> None:

@@ -171,6 +171,17 @@ def test_roll_back_undo_redo_and_head(client, operator, sample):
     ]
 
 
+def test_a_head_that_was_meant_to_be_another_does_not_move(client, operator, sample):
+    address = f"/sessions/{sample.pk}"
+    for verb, body in (("undo", {}), ("redo", {}), ("head", {"version": 0})):
+        refused = post(client, f"{address}/{verb}?base=1", operator, body, status=409)["error"]
+        assert (refused["code"], "The head is v2 by now" in refused["message"]) == ("head_moved", True)
+    assert post(client, f"{address}/undo?base=2", operator)["head"] == 1
+    assert post(client, f"{address}/undo?base=2", operator, status=409)["error"]["code"] == "head_moved"  # sent twice
+    assert post(client, f"{address}/redo?base=1", operator)["head"] == 2
+    assert post(client, f"{address}/head?base=2", operator, {"version": 0})["head"] == 0
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
