@@ -96,7 +96,7 @@ def read_chain(
 
 
 class Taking(Protocol):
-    """What takes the entries of a session in order: `Batches`, and of a document that changed `documents.Differences`."""
+    """What takes the entries of a session in order: `Batches`, and of a document that changed `differing.Differences`."""
 
     first_at: datetime | None
     last_at: datetime | None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from sessions.documents import PROVISIONAL
+from sessions.differing import PROVISIONAL
 from sessions.ingest import Taken, take_file
 from sessions.models import Session, Source, Version
 from sessions.projection import context_items

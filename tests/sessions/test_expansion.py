@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from sessions.differing import PROVISIONAL
 from sessions.discover import may_hold
-from sessions.documents import PROVISIONAL
 from sessions.expansion import Unreadable, expanded, snapshot
 from sessions.ingest import Taken
 from sessions.ingesting import ingest_paths
