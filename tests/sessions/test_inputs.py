@@ -75,7 +75,7 @@ FIELD = {
     34: f"{THERE}::test_a_log_with_patches_rewritten_turns_and_rewinds",
     35: f"{THERE}::test_an_injected_tree_of_folders_is_no_title_and_names_the_project",
     36: f"{THERE}::test_a_row_edited_within_the_same_millisecond_is_found",
-    37: "tests/sessions/test_expansion.py::test_a_message_that_says_more_of_itself_later_changes_no_other",
+    37: "tests/sessions/test_resting.py::test_a_long_document_that_changes_all_the_time_is_read_a_part_of_it",
     38: "tests/adapters/generic/test_atif.py::test_embedded_trajectories_stand_in_lanes",
     39: "tests/sessions/test_uploads.py::test_a_shorter_copy_is_refused_and_what_is_stored_stays",
     40: f"{THERE}::test_two_exports_of_which_one_is_less_complete",

@@ -17,12 +17,13 @@ from django.db import InterfaceError, OperationalError, close_old_connections
 
 from sessions import watched
 from sessions.abreast import crew, usual
-from sessions.discover import agent_folders, may_hold
-from sessions.ingest import Taken
+from sessions.discover import agent_folders, may_hold, meant
+from sessions.ingest import CHANGED, Taken
 from sessions.ingesting import ingest_paths
 from sessions.intake import How
 from sessions.management.base import SessionsCommand
 from sessions.management.commands.ingest import line
+from sessions.resting import Rests
 from sessions.watching import Changes, changes
 
 _SAID = frozenset({"added", "grown", "rewritten", "failed"})
@@ -88,12 +89,18 @@ class _Taker:
         self.options = options
         self.heart = heart
         self.waiting: set[Path] = set()
+        self.rests = Rests()
 
     def idle(self) -> None:
-        self.heart.beat(read=not self.waiting)
+        if not self.waiting and (due := self.rests.due()):
+            self.take_in(due)
+        self.heart.beat(read=not (self.waiting or self.rests.held))
 
     def take(self, found: Changes) -> None:
-        paths = self.waiting | {path for path in found.paths if path.is_dir() or may_hold(path)}
+        changed = {meant(path) for path in found.paths if path.is_dir() or may_hold(path)}
+        self.take_in(self.rests.due(self.waiting | changed))
+
+    def take_in(self, paths: set[Path]) -> None:
         if not paths:
             return
         try:
@@ -106,9 +113,12 @@ class _Taker:
             self.say(f"The database did not answer; {len(paths)} changes wait for it: {_first_line(error)}")
         else:
             self.waiting = set()
+            self.rests.done()
 
     def told(self, taken: Taken) -> None:
         self.heart.beat(read=False)
+        if taken.outcome in CHANGED and ("#" in taken.path or taken.path.endswith(".json")):
+            self.rests.read(taken.path, taken.size)
         if taken.outcome not in _SAID or (taken.outcome == "failed" and not Path(taken.path).exists()):
             return
         self.say(line(taken), taken)
