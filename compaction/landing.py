@@ -28,14 +28,30 @@ def check_base(run: Run, session: Session) -> None:
 
     Tells for sure only under the session's lock.
     """
-    current = session.current
-    if current is None or current.pk != run.base_id:
-        now = "has no context any more" if current is None else f"stands at v{current.n}"
-        raise Stale(f"The session {now}; the run started from v{run.base.n}. The head stays; ask for the run again.")
+    current = _base_in_force(run, session)
     if hash_at(session, current, run.last_seq) != run.base_hash:
         raise Stale(
             "The entries under the run have changed since it was asked for. The head stays; ask for the run again."
         )
+
+
+def look_at_head(run: Run) -> None:
+    """Raise Stale where the head has left the run's base: what is still being written for it could not land. A draft may wait for it to come
+    back.
+    """
+    if run.hold:
+        return
+    head, native = Session.objects.values_list("head_id", "native_head_id").get(pk=run.session_id)
+    if (head or native) != run.base_id:
+        _base_in_force(run, Session.objects.select_related("head", "native_head").get(pk=run.session_id))
+
+
+def _base_in_force(run: Run, session: Session) -> Version:
+    current = session.current
+    if current is None or current.pk != run.base_id:
+        now = "has no context any more" if current is None else f"stands at v{current.n}"
+        raise Stale(f"The session {now}; the run started from v{run.base.n}. The head stays; ask for the run again.")
+    return current
 
 
 @transaction.atomic

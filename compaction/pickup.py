@@ -7,7 +7,7 @@ import logging
 from django.db import connection
 
 from compaction import progress
-from compaction.models import Run
+from compaction.models import ModelCall, Run
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +56,8 @@ def pick_up_stale_runs() -> list[int]:
         settled_runs = cursor.fetchall()
         cursor.execute(_SEND_AGAIN, {"late": late, "long": late * 4})
         waiting = [pk for (pk,) in cursor.fetchall()]
+    gone = [pk for pk, _ in settled_runs]
+    ModelCall.objects.filter(run__in=gone, outcome="asking").update(outcome="broken off")
     for pk, state in settled_runs:
         logger.warning("run %s: its worker is gone; it is %s now", pk, state)
         progress.tell(pk)

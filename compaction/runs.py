@@ -24,7 +24,7 @@ from compaction.budget import meter_for
 from compaction.choosing import SUMMARISERS, Choice, choose
 from compaction.collector import held_back
 from compaction.hooks import consulting
-from compaction.landing import Stale, append, check_base, land
+from compaction.landing import Stale, append, check_base, land, look_at_head
 from compaction.models import Rule, Run
 from compaction.pickup import pick_up_stale_runs
 from compaction.plan import Budget, Snapshot, Status
@@ -460,11 +460,16 @@ def _recorder(held: Claim, session: Session, choice: Choice) -> drafts.Recorder 
     if choice.model is None:
         return None
     second = fallback(choice.model)
+
+    def watch() -> None:
+        held.wanted()
+        look_at_head(held.run)
+
     asker = Asker(
         run_id=held.run.pk,
         models=[choice.model] if second is None else [choice.model, second],
         overrides=overrides_of(session.workspace_id),
-        watch=held.wanted,
+        watch=watch,
         told=lambda words: held.note("summary", words),
     )
     writer = by_model(asker, critique=choice.critique, extractive_allowed=choice.extractive_allowed)

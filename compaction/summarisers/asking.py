@@ -110,6 +110,7 @@ class Asker:
         self.watch()
         target = self.model
         prepare(target)
+        self.told(f"asking {target.name} ({request.purpose}{f', attempt {attempt}' if attempt > 1 else ''})")
         row = ModelCall.objects.create(
             run_id=self.run_id,
             session_id=self.session_id,
@@ -118,7 +119,6 @@ class Asker:
             attempt=attempt,
         )
         self.row = row.pk
-        self.told(f"asking {target.name} ({request.purpose}{f', attempt {attempt}' if attempt > 1 else ''})")
         began = self.clock()
         timeout = float(settings.LLM_TIMEOUT)
         try:

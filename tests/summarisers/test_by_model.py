@@ -261,6 +261,56 @@ def test_a_cancelled_run_breaks_its_call_off(
     assert [call.outcome for call in run.calls.all()] == ["broken off"]
 
 
+def test_a_head_that_moves_while_the_model_writes_ends_the_call(
+    session: Session, server: Server, models: list[float]
+) -> None:
+    """What it writes could not land any more: nobody waits for it, or pays for the rest."""
+    from sessions import versions
+
+    server.says(Hang())
+    run = runs.request(session.pk, **FOLDS)
+
+    def roll_back() -> None:
+        assert server.came.wait(60)
+        versions.roll_back(session.pk, to_turn=1)
+        connection.close()
+
+    other = threading.Thread(target=roll_back)
+    other.start()
+    runs.execute(run.pk)
+    other.join()
+    assert server.left.wait(60)
+    run.refresh_from_db()
+    assert (run.state, run.status, run.version) == ("refused", "stale", None)
+    assert "stands at v" in run.reason
+    assert [call.outcome for call in run.calls.all()] == ["broken off"]
+
+
+def test_no_call_is_left_as_being_asked(session: Session, server: Server, models: list[float]) -> None:
+    """Not where it was cancelled before it was sent, nor where its worker died in the middle of it."""
+    from compaction.summarisers import configured
+    from compaction.summarisers.asking import Asker
+    from compaction.summarisers.writing import Request
+    from tests.compaction.stage import age
+
+    def cancelled(_: str) -> None:
+        raise progress.CancelAsked
+
+    asker = Asker(run_id=None, models=configured.models()[:1], told=cancelled)
+    with pytest.raises(progress.CancelAsked):
+        asker.ask(Request("summary", "", (("user", "hello"),), 10))
+    assert ModelCall.objects.filter(outcome="asking").count() == 0
+
+    run = runs.request(session.pk, **FOLDS)
+    assert progress.claim(run.pk) is not None
+    call = ModelCall.objects.create(run=run, purpose="summary", model="openai:x")
+    age(run, 3_600)
+    runs.pick_up_stale_runs()
+    call.refresh_from_db()
+    run.refresh_from_db()
+    assert (call.outcome, run.state, run.status) == ("broken off", "failed", "interrupted")
+
+
 def test_a_run_that_takes_too_long_ends_its_call_and_says_so(
     session: Session, server: Server, models: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

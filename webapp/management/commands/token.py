@@ -16,7 +16,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME", help="what the token is for")
-        parser.add_argument("--scope", choices=list(Scope), default=Scope.READ, help="what it opens (default: read)")
+        parser.add_argument(
+            "--scope", choices=Scope.values, default=Scope.READ.value, help="what it opens (default: read)"
+        )
         parser.add_argument("--user", metavar="NAME", help="in whose name it acts (default: the local person)")
         parser.add_argument(
             "--workspace", metavar="SLUG", help="what it opens (default: that person's first workspace)"
