@@ -95,6 +95,21 @@ class Part:
             self.meta,
         )
 
+    def with_meta(self, meta: dict[str, Any]) -> Part:
+        """The part with other display facts; see `with_text`."""
+        return Part(
+            self.kind,
+            self.text,
+            self.tool,
+            self.call_id,
+            self.is_error,
+            self.signed,
+            self.media_type,
+            self.media_bytes,
+            self.role,
+            meta,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The stored and printed form: only what is set."""
         out: dict[str, Any] = {"kind": self.kind.value}

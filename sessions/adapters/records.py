@@ -89,6 +89,8 @@ def utc(stamp: object) -> datetime | None:
         return None
     try:
         at = datetime.fromisoformat(stamp)
+        if at.tzinfo is UTC:  # as nearly every agent writes it
+            return at
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from sessions.adapters.records import text_of
@@ -26,58 +26,43 @@ def parts_of_message(content: Any, tool_of: ToolOf) -> tuple[Part, ...]:
         return (Part(PartKind.OTHER, text_of(content)),)
     out: list[Part] = []
     for block in content:
-        out.extend(_block(block, tool_of))
-    if any(part.kind is PartKind.TOOL_RESULT for part in out):
+        if isinstance(block, dict):
+            _put_block(block, tool_of, out)
+        else:
+            out.append(Part(PartKind.TEXT, block) if isinstance(block, str) else Part(PartKind.OTHER, text_of(block)))
+    if len(out) > 1 and PartKind.TOOL_RESULT in [part.kind for part in out]:
         # What a person adds beside a result is theirs, not the tool's.
         out = [Part(p.kind, p.text, role=Role.USER) if p.kind is PartKind.TEXT else p for p in out]
     return tuple(out)
 
 
-def _block(block: Any, tool_of: ToolOf) -> Iterable[Part]:
-    if isinstance(block, str):
-        yield Part(PartKind.TEXT, block)
-        return
-    if not isinstance(block, dict):
-        yield Part(PartKind.OTHER, text_of(block))
-        return
+def _put_block(block: dict[str, Any], tool_of: ToolOf, out: list[Part]) -> None:
     match block.get("type"):
         case "text":
-            yield Part(PartKind.TEXT, words(block.get("text")))
+            out.append(Part(PartKind.TEXT, words(block.get("text"))))
         case "thinking":
-            yield Part(PartKind.REASONING, words(block.get("thinking")), signed=bool(block.get("signature")))
+            out.append(Part(PartKind.REASONING, words(block.get("thinking")), signed=bool(block.get("signature"))))
         case "redacted_thinking":
-            yield Part(PartKind.REASONING, signed=True, meta={"redacted": True})
+            out.append(Part(PartKind.REASONING, signed=True, meta={"redacted": True}))
         case "tool_use":
-            yield Part(
-                PartKind.TOOL_CALL,
-                text_of(block.get("input", {})),
-                tool=name_of(block.get("name")),
-                call_id=name_of(block.get("id")),
-            )
+            text = text_of(block.get("input", {}))
+            out.append(Part(PartKind.TOOL_CALL, text, name_of(block.get("name")), name_of(block.get("id"))))
         case "tool_result":
-            yield from _result(block, tool_of)
+            _put_result(block, tool_of, out)
         case "image" | "document":
-            yield media(block)
+            out.append(media(block))
         case "server_tool_use":
-            yield Part(PartKind.OTHER, text_of(block.get("input", {})), tool=name_of(block.get("name")))
+            out.append(Part(PartKind.OTHER, text_of(block.get("input", {})), tool=name_of(block.get("name"))))
         case kind:
-            yield Part(PartKind.OTHER, text_of(block), meta={"type": kind} if isinstance(kind, str) else {})
+            out.append(Part(PartKind.OTHER, text_of(block), meta={"type": kind} if isinstance(kind, str) else {}))
 
 
-def _result(block: dict[str, Any], tool_of: ToolOf) -> Iterable[Part]:
+def _put_result(block: dict[str, Any], tool_of: ToolOf, out: list[Part]) -> None:
     call_id = name_of(block.get("tool_use_id"))
     is_error = block.get("is_error") is True
     content = block.get("content")
-    texts: list[str] = []
     shown: list[Part] = []
-    for piece in content if isinstance(content, list) else [content]:
-        if isinstance(piece, dict) and piece.get("type") in ("image", "document"):
-            shown.append(media(piece, call_id))
-        elif isinstance(piece, dict) and isinstance(piece.get("text"), str):
-            texts.append(piece["text"])
-        elif piece is not None:
-            texts.append(text_of(piece))
-    text = "\n".join(texts)
+    text = content if isinstance(content, str) else _text_of_result(content, call_id, shown)
     meta: dict[str, Any] = {}
     saved = _PERSISTED.match(text)
     if saved:
@@ -85,8 +70,21 @@ def _result(block: dict[str, Any], tool_of: ToolOf) -> Iterable[Part]:
     if is_error and (code := _EXIT_CODE.match(text)):
         meta["exit_code"] = int(code.group(1))
     tool = tool_of(call_id) if call_id else None
-    yield Part(PartKind.TOOL_RESULT, text, tool=tool, call_id=call_id, is_error=is_error, meta=meta)
-    yield from shown
+    out.append(Part(PartKind.TOOL_RESULT, text, tool, call_id, is_error, meta=meta))
+    out.extend(shown)
+
+
+def _text_of_result(content: Any, call_id: str | None, shown: list[Part]) -> str:
+    """The words of a result; its images and documents go into `shown`."""
+    texts: list[str] = []
+    for piece in content if isinstance(content, list) else [content]:
+        if isinstance(piece, dict) and piece.get("type") in ("image", "document"):
+            shown.append(media(piece, call_id))
+        elif isinstance(piece, dict) and isinstance(piece.get("text"), str):
+            texts.append(piece["text"])
+        elif piece is not None:
+            texts.append(text_of(piece))
+    return "\n".join(texts)
 
 
 def media(block: dict[str, Any], call_id: str | None = None) -> Part:

@@ -151,9 +151,13 @@ class ClaudeReader:
 
     def _learn(self, record: dict[str, Any], native_id: str | None) -> None:
         facts = self.facts
-        facts.cwd = name_of(record.get("cwd")) or facts.cwd
-        facts.branch = name_of(record.get("gitBranch")) or facts.branch
-        facts.agent_version = name_of(record.get("version")) or facts.agent_version
+        # Every record says them, and seldom anything new.
+        if (cwd := record.get("cwd")) != facts.cwd:
+            facts.cwd = name_of(cwd) or facts.cwd
+        if (branch := record.get("gitBranch")) != facts.branch:
+            facts.branch = name_of(branch) or facts.branch
+        if (version := record.get("version")) != facts.agent_version:
+            facts.agent_version = name_of(version) or facts.agent_version
         if not self._begun:
             self._begin(record, native_id)
         origin = record.get("forkedFrom")
@@ -253,17 +257,17 @@ class ClaudeReader:
 
     def _results(self, record: dict[str, Any], parts: tuple[Part, ...], results: list[Part]) -> Entry:
         structured = record.get("toolUseResult")
-        failed = any(part.is_error for part in results)
         if len(results) == 1 and structured is not None:
-            facts = result_facts(structured, is_error=failed)
+            only = results[0]
+            facts = result_facts(structured, is_error=only.is_error)
             if facts:
-                merged = {**facts, **results[0].meta}
-                parts = tuple(dataclasses.replace(p, meta=merged) if p is results[0] else p for p in parts)
+                known = only.with_meta({**facts, **only.meta})
+                parts = tuple([known if part is only else part for part in parts])
         goals: GoalChange | None = None
         for part in results:
-            known = self._calls.pop(part.call_id, None) if part.call_id else None
-            if known and known[1] is not None and known[0] not in ("Task", "Agent") and not part.is_error:
-                goals = plan_change(known[0], known[1], structured, part.text, self._tasks) or goals
+            call = self._calls.pop(part.call_id, None) if part.call_id else None
+            if call and call[1] is not None and call[0] not in ("Task", "Agent") and not part.is_error:
+                goals = plan_change(call[0], call[1], structured, part.text, self._tasks) or goals
         return Entry(Kind.TOOL_RESULT, Role.TOOL, parts, sent=True, goals=goals)
 
     def _assistant(self, record: dict[str, Any]) -> Entry:
@@ -406,10 +410,10 @@ class ClaudeReader:
 
 
 def _kind_of_answer(parts: tuple[Part, ...]) -> Kind:
-    kinds = {part.kind for part in parts}
+    kinds = [part.kind for part in parts]
     if PartKind.TOOL_CALL in kinds:
         return Kind.TOOL_CALL
-    return Kind.REASONING if kinds == {PartKind.REASONING} else Kind.MESSAGE
+    return Kind.REASONING if kinds and kinds.count(PartKind.REASONING) == len(kinds) else Kind.MESSAGE
 
 
 def _has(content: Any, *types: str) -> bool:

@@ -16,6 +16,20 @@ _HUNKS = 12  # hunks kept for the page
 _HUNK_LINES = 60  # lines kept of all hunks together
 _LINE = 240  # characters kept of one line
 
+_SHORT = (  # of a structured result, and what they are called here
+    ("agentId", "agent_id"),
+    ("status", "status"),
+    ("numFiles", "files"),
+    ("code", "code"),
+    ("bytes", "bytes"),
+    ("url", "url"),
+    ("durationMs", "milliseconds"),
+    ("totalDurationMs", "milliseconds"),
+    ("totalTokens", "tokens"),
+    ("totalToolUseCount", "tool_uses"),
+    ("commandName", "skill"),
+    ("type", "type"),
+)
 _STATUS = {
     "pending": GoalStatus.PENDING,
     "in_progress": GoalStatus.IN_PROGRESS,
@@ -43,21 +57,10 @@ def result_facts(result: Any, *, is_error: bool) -> dict[str, Any]:
         facts["file"] = result["filePath"]
     if isinstance(result.get("structuredPatch"), list):
         facts |= _patch(result["structuredPatch"])
-    for source, target in (
-        ("agentId", "agent_id"),
-        ("status", "status"),
-        ("numFiles", "files"),
-        ("code", "code"),
-        ("bytes", "bytes"),
-        ("url", "url"),
-        ("durationMs", "milliseconds"),
-        ("totalDurationMs", "milliseconds"),
-        ("totalTokens", "tokens"),
-        ("totalToolUseCount", "tool_uses"),
-        ("commandName", "skill"),
-        ("type", "type"),
-    ):
+    for source, target in _SHORT:
         value = result.get(source)
+        if value is None:  # as most are
+            continue
         if isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) <= 500:
             facts[target] = value
     if isinstance(result.get("persistedOutputPath"), str):
@@ -198,8 +201,9 @@ def _patch(hunks: list[Any]) -> dict[str, Any]:
     room = _HUNK_LINES
     for hunk in hunks:
         lines = [line for line in hunk.get("lines") or [] if isinstance(line, str)] if isinstance(hunk, dict) else []
-        added += sum(line.startswith("+") for line in lines)
-        removed += sum(line.startswith("-") for line in lines)
+        signs = [line[:1] for line in lines]
+        added += signs.count("+")
+        removed += signs.count("-")
         if lines and room > 0 and len(kept) < _HUNKS:
             shown = {
                 key: hunk[key]
