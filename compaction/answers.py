@@ -106,7 +106,15 @@ def refilled(
 
 def _summary(ask: SummaryAsk, snapshot: Snapshot, count: Count, surveyed: Survey | None) -> SummaryAnswer:
     if ask.template == CONCLUSION:
-        return conclude(ask.items, key=ask.key, max_tokens=ask.max_tokens, count=count, calls=calls_of(snapshot))
+        decisions = None if surveyed is None else surveyed.findings.decided
+        return conclude(
+            ask.items,
+            key=ask.key,
+            max_tokens=ask.max_tokens,
+            count=count,
+            calls=calls_of(snapshot),
+            decisions=decisions,
+        )
     places = {item.key: n for n, item in enumerate(snapshot.items)}
     items = snapshot.items
     if any(item.key not in places for item in ask.items):  # it asks about entries the context no longer holds

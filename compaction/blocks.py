@@ -68,7 +68,7 @@ def blocks(items: Sequence[Item]) -> Blocks:
     for item in items:
         step = item.step if item.role is assistant else None
         here = -1 if step is None else steps.get(step, -1)
-        if here >= 0:
+        if here >= 0 and parent[here] != here:
             here = root(here)
         if in_pieces and item.seq is not None and item.seq in entries:
             # sent in two pieces: results, and words beside them
@@ -83,7 +83,9 @@ def blocks(items: Sequence[Item]) -> Blocks:
                     own = []
                 own.append(call_id)
             elif part.kind is is_result and call_id in calls:
-                here = joined(here, calls[call_id])
+                other = calls[call_id]
+                # Most results are an item of their own, and their call's block was never joined to another.
+                here = other if here < 0 and parent[other] == other else joined(here, other)
         if here < 0:
             here = len(parent)
             parent.append(here)
@@ -95,7 +97,7 @@ def blocks(items: Sequence[Item]) -> Blocks:
             for call_id in own:
                 calls[call_id] = here
         rough.append(here)
-    return _numbered([root(block) for block in rough])
+    return _numbered([block if parent[block] == block else root(block) for block in rough])
 
 
 def _numbered(roots: Sequence[int]) -> Blocks:

@@ -126,6 +126,9 @@ def changes_of(snapshot: Snapshot, changed: Difference, tokens: Sequence[int]) -
         count(_ADDED.get(kind, "other") if isinstance(kind, InsertKind) else "other", tokens[n])
     for place, n in changed.less:
         count("masked", tokens[n] - snapshot.tokens[place])
-    for n in changed.gone:
-        count("folded" if snapshot.items[n].seq is not None else "superseded", -snapshot.tokens[n])
+    gone = changed.gone
+    texts = [n for n in gone if snapshot.items[n].seq is None]
+    taken, replaced = (sum(snapshot.tokens[n] for n in some) for some in (gone, texts))
+    rows["folded"] = [len(gone) - len(texts), replaced - taken]
+    rows["superseded"] = [len(texts), -replaced]
     return [Change(name, n, delta) for name, (n, delta) in rows.items() if n]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -45,7 +46,10 @@ def stays(item: Item) -> bool:
 
 def numbers_of(items: Sequence[Item], positions: Collection[int]) -> tuple[int, ...]:
     """The insertions at these positions, by their place among the version's insertions."""
-    return tuple(sorted(number for n in positions if (number := number_of(items[n])) is not None))
+    inserted = [
+        items[n] for n in positions if items[n].seq is None
+    ]  # few or none, and most contexts hold very many items
+    return tuple(sorted(number for item in inserted if (number := number_of(item)) is not None))
 
 
 def unfoldable(snapshot: Snapshot) -> set[int]:
@@ -85,10 +89,13 @@ def spans(folded: Collection[int], items: Sequence[Item]) -> Ranges:
     if not taken:
         return Ranges()
     low, high = min(taken), max(taken) + 1
+    start, stop = min(folded), max(folded) + 1
+    if stop - start == len(taken):  # all items between are taken, and all are entries
+        return Ranges(((low, high),))
     out: list[tuple[int, int]] = []
     opened: int | None = None
     last = low
-    between = [item.seq for item in items[min(folded) : max(folded) + 1]]
+    between = [item.seq for item in items[start:stop]]
     if taken.issuperset(between):
         return Ranges(((low, high),))
     for seq in between:
@@ -115,7 +122,8 @@ def fold_of(snapshot: Snapshot, wanted: Iterable[int]) -> set[int]:
     """Of the positions `wanted` those that may be folded: only blocks that are wanted whole, and none that stays whole."""
     of = blocks_of(snapshot).of
     chosen = set(wanted)
-    kept = kept_blocks(snapshot) | {block for n, block in enumerate(of) if n not in chosen}
+    whole, there = Counter(of), Counter(map(of.__getitem__, chosen))
+    kept = kept_blocks(snapshot) | {block for block, size in whole.items() if there[block] < size}
     items = snapshot.items
     return {n for n in chosen if of[n] not in kept and (items[n].seq is not None or not stays(items[n]))}
 

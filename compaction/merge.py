@@ -85,7 +85,7 @@ def fold_inserts(plan: Plan, snapshot: Snapshot, answers: Mapping[str, SummaryAn
         written = answers.get(fold.key)
         text = "\n\n".join(piece for piece in (fold.head, written.text if written else "", fold.tail) if piece)
         kind = InsertKind.SUMMARY if written is not None else InsertKind.NOTICE
-        stands = fold.ranges | stood_for(inserts, fold.absorb)
+        stands = fold.ranges | stood_for(inserts, fold.absorb) if fold.absorb else fold.ranges
         out.append(
             Insert(fold.after, Role.USER, kind, (Part(PartKind.TEXT, text),), stands, made(fold.label, snapshot))
         )

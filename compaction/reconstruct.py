@@ -37,12 +37,15 @@ class Op:
 
 @dataclass(slots=True)
 class History:
-    """What was done to a file, in order. `used`: number of the last operation; `deleted`: it is no more."""
+    """What was done to a file, in order. `used`: number of the last operation; `deleted`: it is no more; `written`: what writes, edits and
+    patches put into it, also before it was read anew.
+    """
 
     path: str
     ops: list[Op] = field(default_factory=list)
     used: int = -1
     deleted: bool = False
+    written: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -68,20 +71,22 @@ def histories(
     """
     gatherer = _Gatherer(cwd, every=every)
     calls: dict[str, Call] = {}
+    is_call, is_result, run = PartKind.TOOL_CALL, PartKind.TOOL_RESULT, ToolKind.RUN
     for item in items:
         for part in item.parts:
-            if part.kind is PartKind.TOOL_CALL and part.call_id:
-                if kind_of(part.tool or "") is ToolKind.RUN and _TELLING.search(part.text) is None:
+            call_id = part.call_id
+            if not call_id:
+                continue
+            if part.kind is is_call:
+                known = understood.get(call_id) if understood else None
+                call = known if known is not None and known.raw is part.text else None
+                kind = kind_of(part.tool or "") if call is None else call.kind
+                if kind is run and _TELLING.search(part.text) is None:
                     continue  # the bulk of all calls, and most say nothing of any file
-                known = understood.get(part.call_id) if understood else None
-                call = known if known is not None and known.raw is part.text else understand(part, item.seq)
+                call = call or understand(part, item.seq)
                 if call.kind in _TOUCHING:
-                    calls[part.call_id] = call
-            elif (
-                part.kind is PartKind.TOOL_RESULT
-                and part.call_id
-                and (made := calls.pop(part.call_id, None)) is not None
-            ):
+                    calls[call_id] = call
+            elif part.kind is is_result and (made := calls.pop(call_id, None)) is not None:
                 output = output_of(part)
                 if not output.failed:
                     seqs = tuple(seq for seq in (made.seq, item.seq) if seq is not None)
@@ -241,6 +246,10 @@ class _Gatherer:
         if not self.every and (op.verb == "write" or (op.verb == "read" and op.whole)):
             history.ops.clear()  # what came before says nothing any more
         history.ops.append(op)
+        if op.verb in ("write", "edit"):
+            history.written.append(op.text)
+        elif op.verb == "patch":
+            history.written.extend(line for hunk in op.hunks for line in hunk.new)
         history.used = self.n
         history.deleted = False
 
@@ -258,7 +267,7 @@ class _Gatherer:
         old = self.files.pop(self._absolute(path, base), None)
         if old is not None and old.ops:
             name = self._absolute(to, base)
-            self.files[name] = History(name, old.ops, self.n)
+            self.files[name] = History(name, old.ops, self.n, written=old.written)
 
 
 def _workdir(call: Call) -> str | None:

@@ -64,6 +64,7 @@ _PATHS = (
     "filename",
     "target_file",
 )
+_ANY_PATH = frozenset(_PATHS)
 _COMMANDS = ("command", "cmd", "script")
 _MAIN = (
     "pattern",
@@ -121,10 +122,10 @@ class Call:
         """The words of the arguments without their names: what the agent wrote, not the shape of the tool."""
         if self.args is None:
             return self.raw
-        values = list(self.args.values())
-        if set(map(type, values)) == {str}:  # most calls
-            return "\n".join(values)
-        return "\n".join(_strings(self.args))
+        try:
+            return "\n".join(self.args.values())  # of most calls all are texts
+        except TypeError:
+            return "\n".join(_strings(self.args))
 
 
 @lru_cache(maxsize=4_096)
@@ -155,11 +156,12 @@ def understand(part: Part, seq: int | None = None) -> Call:
         elif kind is ToolKind.RUN and part.text and part.text[:1] != "{":
             call.command = part.text
         return call
-    for name in _PATHS:
-        path = args.get(name)
-        if path and isinstance(path, str):
-            call.path = path
-            break
+    if not _ANY_PATH.isdisjoint(args):
+        for name in _PATHS:
+            path = args.get(name)
+            if path and isinstance(path, str):
+                call.path = path
+                break
     if kind is ToolKind.RUN:
         _understand_command(call, args)
     elif kind is ToolKind.PATCH:
@@ -233,9 +235,13 @@ _WRAPPED = frozenset("{ECW")  # how an output with a harness's wrapping begins
 def output_of(part: Part) -> Output:
     """The output in a tool result part, by the formats Claude Code and Codex write."""
     text = part.text
-    code = part.meta.get("exit_code")
+    meta = part.meta
+    wrapped = text[:1] in _WRAPPED
+    if not wrapped and not meta:  # most outputs
+        return Output(text, None, part.is_error)
+    code = meta.get("exit_code")
     code = code if isinstance(code, int) and not isinstance(code, bool) else None
-    if text[:1] not in _WRAPPED:
+    if not wrapped:
         return Output(text, code, part.is_error or code not in (None, 0))
     if text.startswith("{") and '"output"' in text[:200_000]:
         try:
@@ -244,9 +250,9 @@ def output_of(part: Part) -> Output:
             loaded = None
         if isinstance(loaded, dict) and isinstance(loaded.get("output"), str):
             text = loaded["output"]
-            meta = loaded.get("metadata")
-            if isinstance(meta, dict) and isinstance(meta.get("exit_code"), int):
-                code = meta["exit_code"]
+            said = loaded.get("metadata")
+            if isinstance(said, dict) and isinstance(said.get("exit_code"), int):
+                code = said["exit_code"]
     elif match := _CLAUDE_EXIT.match(text):
         code = int(match[1]) if code is None else code
         text = text[match.end() :]
@@ -362,6 +368,8 @@ def signature(line: str) -> str:
 
 def one_line(text: str, most: int = 200) -> str:
     """The text on one line, runs of white space folded, cut at `most` characters."""
+    if len(text) <= most and text.isprintable() and "  " not in text:  # no white space but single ones
+        return text.strip()
     return clip(" ".join(text[: most * 4].split()), most)
 
 

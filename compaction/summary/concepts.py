@@ -271,7 +271,7 @@ def usages(survey: Survey, folded: set[int]) -> tuple[list[Usage], list[str]]:
             skipped = event.voice in (Voice.SUMMARY, Voice.USER) or (event.voice is Voice.RESULT) is not output
             if skipped or event.pos not in folded:
                 continue
-            if not any(term in wanted for term in needs.terms_at[event.n]):
+            if wanted.keys().isdisjoint(needs.terms_at[event.n]):
                 continue
             for line, path, told in _lines(event):
                 for term in sorted(terms(line) & wanted.keys()):  # a set's order is another in every process

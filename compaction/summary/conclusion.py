@@ -24,6 +24,7 @@ _MESSAGES, _REMARKS, _FILES, _COMMANDS = 6, 4, 24, 12
 """The most lines of a kind, newest first; a longer stretch is the nine sections' work."""
 
 _CHANGES = frozenset({ToolKind.EDIT, ToolKind.WRITE, ToolKind.PATCH})
+_TOLD = frozenset({ToolKind.RUN, ToolKind.AGENT})
 
 
 @dataclass(slots=True)
@@ -52,10 +53,18 @@ class _Stretch:
 
 
 def conclude(
-    items: Sequence[Item], *, key: str, max_tokens: int, count: Count, calls: Mapping[str, Call] | None = None
+    items: Sequence[Item],
+    *,
+    key: str,
+    max_tokens: int,
+    count: Count,
+    calls: Mapping[str, Call] | None = None,
+    decisions: Mapping[str, list[str]] | None = None,
 ) -> SummaryAnswer:
-    """The conclusion of `items` in at most `max_tokens`. `calls`: those of the context by id, where the caller knows them already."""
-    lines = _lines(_read(items, calls or {}))
+    """The conclusion of `items` in at most `max_tokens`. Where the caller knows them already: `calls`, those of the context by id; `decisions`,
+    the sentences of texts that say what was decided (`decided`).
+    """
+    lines = _lines(_read(items, calls or {}, decisions or {}))
     if not lines:
         lines = [_Line(0, (0, 0), NOTHING.removeprefix("- "), ())]
     costs = count([bullet(line.text) + "\n" for line in lines])
@@ -74,23 +83,27 @@ def conclude(
     return SummaryAnswer(key, text, NAME, (Section(TITLE, tuple((line.text, line.seqs) for line in chosen)),))
 
 
-def _read(items: Sequence[Item], calls: Mapping[str, Call]) -> _Stretch:
+def _read(items: Sequence[Item], calls: Mapping[str, Call], decisions: Mapping[str, list[str]]) -> _Stretch:
     found = _Stretch()
     own: dict[str, Call] = {}
+    is_call, is_result, is_text = PartKind.TOOL_CALL, PartKind.TOOL_RESULT, PartKind.TEXT
     for item in items:
         seqs = () if item.seq is None else (item.seq,)
         for part in item.parts:
-            if part.kind is PartKind.TOOL_CALL:
+            kind = part.kind
+            if kind is is_call:
                 if part.call_id:
                     own[part.call_id] = calls.get(part.call_id) or understand(part, item.seq)
-            elif part.kind is PartKind.TOOL_RESULT:
-                _result(found, part, own.get(part.call_id or ""), seqs)
-            elif part.kind is PartKind.TEXT:
-                _words(found, item, part.text, seqs)
+            elif kind is is_result:
+                call = own.get(part.call_id or "")
+                if call is not None:
+                    _result(found, part, call, seqs)
+            elif kind is is_text:
+                _words(found, item, part.text, seqs, decisions)
     return found
 
 
-def _words(found: _Stretch, item: Item, text: str, seqs: tuple[int, ...]) -> None:
+def _words(found: _Stretch, item: Item, text: str, seqs: tuple[int, ...], decisions: Mapping[str, list[str]]) -> None:
     kind = item.kind
     if kind is Kind.PROMPT or (kind is InsertKind.MESSAGE and item.role == "user"):
         if said := spoken(text):
@@ -98,37 +111,41 @@ def _words(found: _Stretch, item: Item, text: str, seqs: tuple[int, ...]) -> Non
     elif kind is Kind.MESSAGE or (kind is InsertKind.MESSAGE and item.role == "assistant"):
         if text.strip():
             found.last = (text, seqs)
-        found.remarks.extend((sentence, seqs) for sentence in decided(text))
+        known = decisions.get(text)
+        found.remarks.extend((sentence, seqs) for sentence in (decided(text) if known is None else known))
     elif kind is Kind.SUMMARY or (item.inserted and kind in (InsertKind.SUMMARY, InsertKind.NOTICE)):
         bounds = (span[0] for span in item.stands_for.spans[:1])
         stood = seqs or tuple(bounds)
         found.earlier.extend((line.strip().removeprefix("- "), stood) for line in text.split("\n") if line.strip())
 
 
-def _result(found: _Stretch, part: Part, call: Call | None, seqs: tuple[int, ...]) -> None:
-    if call is None:
-        return
+def _result(found: _Stretch, part: Part, call: Call, seqs: tuple[int, ...]) -> None:
     seqs = seqs if call.seq is None else (call.seq, *seqs)
     output = output_of(part)
-    touches = call.kind in _CHANGES or call.kind is ToolKind.READ
-    if touches and call.path is not None and not output.failed and not found.failed:  # most calls
-        (found.read if call.kind is ToolKind.READ else found.changed).setdefault(call.path, []).extend(seqs)
+    kind = call.kind
+    touches = kind in _CHANGES or kind is ToolKind.READ
+    plain = not output.failed and not found.failed  # most calls: nothing failed that this one might have mended
+    if plain and touches and call.path is not None:
+        (found.read if kind is ToolKind.READ else found.changed).setdefault(call.path, []).extend(seqs)
+        return
+    if plain and kind not in _TOLD and not touches:
         return
     what = one_line(call.argument, 160)
-    key = f"{call.kind} {what}"
-    if output.failed:
-        error = error_lines(output.text, 1)
-        found.failed[key] = (f"{what or call.tool}: {error[0] if error else 'failed'}", seqs)
-    else:
-        found.failed.pop(key, None)
-    if call.kind is ToolKind.RUN:
+    if not plain:
+        key = f"{kind} {what}"
+        if output.failed:
+            error = error_lines(output.text, 1)
+            found.failed[key] = (f"{what or call.tool}: {error[0] if error else 'failed'}", seqs)
+        else:
+            found.failed.pop(key, None)
+    if kind is ToolKind.RUN:
         ended = "failed" if output.failed and output.exit_code is None else f"exit {output.exit_code or 0}"
         found.ran.pop(what, None)
         found.ran[what] = (ended, seqs)
-    elif call.kind is ToolKind.AGENT and not output.failed:
+    elif kind is ToolKind.AGENT and not output.failed:
         found.explored.append((f"{what} → {one_line(output.text, 400)}", seqs))
     elif not output.failed and touches:
-        uses = found.changed if call.kind in _CHANGES else found.read
+        uses = found.changed if kind in _CHANGES else found.read
         for path in [what] if call.path is None else [call.path]:
             uses.setdefault(path, []).extend(seqs)
 
@@ -140,20 +157,28 @@ def _lines(found: _Stretch) -> list[_Line]:
         for n, (text, seqs) in enumerate(texts):
             out.append(_Line(rank, (section, n), text, tuple(dict.fromkeys(seqs)) if len(seqs) > 1 else seqs))
 
-    add(1, 0, ((text if text.endswith(EARLIER) else f"{text} {EARLIER}", seqs) for text, seqs in found.earlier))
+    # Most stretches have few kinds of lines.
+    if found.earlier:
+        add(1, 0, ((text if text.endswith(EARLIER) else f"{text} {EARLIER}", seqs) for text, seqs in found.earlier))
     rules: list[tuple[str, tuple[int, ...]]] = []
     others: list[tuple[str, tuple[int, ...]]] = []
     for one in found.asked:
         (rules if is_instruction(one[0]) else others).append(one)
-    add(2, 1, ((f"asked: {one_line(text, 400)}", seqs) for text, seqs in rules))
-    add(4, 2, ((f"asked: {one_line(text, 200)}", seqs) for text, seqs in others[-_MESSAGES:]))
-    add(7, 3, ((clip(text, 300), seqs) for text, seqs in found.remarks[-_REMARKS:]))
+    if rules:
+        add(2, 1, [(f"asked: {one_line(text, 400)}", seqs) for text, seqs in rules])
+    if others:
+        add(4, 2, [(f"asked: {one_line(text, 200)}", seqs) for text, seqs in others[-_MESSAGES:]])
+    if found.remarks:
+        add(7, 3, [(clip(text, 300), seqs) for text, seqs in found.remarks[-_REMARKS:]])
     add(5, 4, found.explored)
-    changed = list(found.changed.items())[-_FILES:]
-    add(3, 5, ((f"changed {path}", tuple(seqs[-4:])) for path, seqs in changed))
-    ran = list(found.ran.items())[-_COMMANDS:]
-    add(6, 6, ((f"$ {what} → {ended}", seqs) for what, (ended, seqs) in ran))
-    add(3, 7, ((f"not passing: {text}", seqs) for text, seqs in list(found.failed.values())[-_COMMANDS:]))
+    if found.changed:
+        changed = list(found.changed.items())[-_FILES:]
+        add(3, 5, [(f"changed {path}", tuple(seqs[-4:])) for path, seqs in changed])
+    if found.ran:
+        ran = list(found.ran.items())[-_COMMANDS:]
+        add(6, 6, [(f"$ {what} → {ended}", seqs) for what, (ended, seqs) in ran])
+    if found.failed:
+        add(3, 7, [(f"not passing: {text}", seqs) for text, seqs in list(found.failed.values())[-_COMMANDS:]])
     only_read = [(path, seqs) for path, seqs in found.read.items() if path not in found.changed][-_FILES:]
     if only_read:
         seqs = tuple(seq for _, uses in only_read for seq in uses[-1:])

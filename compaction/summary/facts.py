@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from compaction.patches import parse_patch
 from compaction.summary.events import Event, Voice
-from compaction.tools import Call, ToolKind, error_lines, one_line, signature
+from compaction.tools import Call, Output, ToolKind, error_lines, one_line, signature
 
 
 @dataclass(slots=True)
@@ -122,6 +122,7 @@ class Findings:
     commands: dict[str, Command] = field(default_factory=dict)
     todos: list[Todo] = field(default_factory=list)
     decisions: list[Remark] = field(default_factory=list)
+    decided: dict[str, list[str]] = field(default_factory=dict)  # by what the assistant said, all of it
     dropped: list[Remark] = field(default_factory=list)
 
 
@@ -182,7 +183,7 @@ _TURNING = re.compile(
 _TAKEN_BACK = re.compile(
     r"\bgit\s+(?:checkout\s+(?:--|HEAD|\S+\s+--)|checkout\s+\.|restore\b|reset\s+--hard|stash(?:\s+(?:push|save|-u))?\s*(?:$|[;&|])|revert\b)"
 )
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_ENDS = re.compile(r"[.!?。！？\n](?:(?<=[.!?])\s+|(?<=[。！？])|(?<=\n)\n*)")
 DEFINES = re.compile(
     r"^\s*(?:export\s+|pub(?:\([^)]*\))?\s+|async\s+|static\s+|abstract\s+|default\s+|public\s+|private\s+|protected\s+)*"
     r"(?:def|class|func(?:tion)?|fn|struct|enum|trait|interface|type|impl|module|const|macro_rules!|CREATE TABLE)\s+"
@@ -260,12 +261,24 @@ def _hinted(low: str, hints: Sequence[str]) -> bool:
     return False
 
 
+def sentences(text: str) -> Iterator[str]:
+    """The sentences and lines of a text, as they stand there, empty ones among them."""
+    start = 0
+    for end in _ENDS.finditer(
+        text
+    ):  # it begins with one of few characters: many times as fast as a look behind every one
+        first = end.start()
+        yield text[start:first] if text[first] == "\n" else text[start : first + 1]
+        start = end.end()
+    yield text[start:]
+
+
 def decided(text: str) -> list[str]:
     """The sentences that say what was decided, or why."""
     if not _hinted(text.lower(), _DECISION_HINTS) or _DECISION.search(text) is None:
         return []
     found = []
-    for raw in _SENTENCE.split(text):
+    for raw in sentences(text):
         sentence = unmarked(raw)
         long_enough = len(sentence) * (2 if not sentence.isascii() else 1) >= 30
         if long_enough and len(sentence) <= 400 and _DECISION.search(sentence):
@@ -315,7 +328,8 @@ class _Finder:
         return found
 
     def _remarks(self, event: Event) -> None:
-        self.found.decisions.extend(Remark(event.n, event.seqs, sentence) for sentence in decided(event.text))
+        found = self.found.decided[event.text] = decided(event.text)
+        self.found.decisions.extend([Remark(event.n, event.seqs, sentence) for sentence in found])
 
     def _call(self, event: Event, call: Call) -> None:
         kind = call.kind
@@ -325,10 +339,17 @@ class _Finder:
             self.found.dropped.append(Remark(event.n, event.seqs, f"taken back with: {one_line(call.command, 160)}"))
 
     def _result(self, event: Event, call: Call) -> None:
-        kind = call.kind
-        output = event.output
+        kind, output = call.kind, event.output
         assert output is not None
         seqs = event.seqs if call.seq is None else (call.seq, *event.seqs)
+        if output.failed or self.pending or kind is ToolKind.RUN:
+            self._outcome(event, call, output, seqs)
+        if not output.failed:
+            self._done(event, call, seqs)
+
+    def _outcome(self, event: Event, call: Call, output: Output, seqs: tuple[int, ...]) -> None:
+        """What a result says of this and earlier calls of the same: it failed, or what failed before passes now."""
+        kind = call.kind
         what = call.argument if kind in (ToolKind.RUN, ToolKind.PATCH) else f"{call.tool} {call.argument}".strip()
         if output.failed and was_refused(output.text):
             if kind in _DOING and what and _SAYS_NO.match(output.text):
@@ -346,6 +367,10 @@ class _Finder:
             failure.solved = event.n
             since = bisect_right(self.edited, (failure.n, "\U0010ffff"))
             failure.fixes = list(dict.fromkeys(path for _, path in self.edited[since : since + 60]))[:6]
+
+    def _done(self, event: Event, call: Call, seqs: tuple[int, ...]) -> None:
+        """What a call that passed did: a task named, a file read or changed."""
+        kind = call.kind
         if kind is ToolKind.PLAN and call.call_id in self.task_calls:
             todo = self.task_calls.pop(call.call_id)
             if match := _TASK_ID.search(event.text):

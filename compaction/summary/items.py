@@ -201,27 +201,31 @@ _LETTERS = re.compile(r"[A-Za-z]{2}")
 def terms(text: str) -> set[str]:
     """The terms of a text."""
     found: set[str] = set()
-    if "http" not in text:  # no token but an address goes on over white space of any kind
-        text = " ".join(_telling(set(text.split())))
-    for token in set(_TOKENS.findall(text)):
-        if keys := _of(token):
+    if "http" in text:  # an address, and no other token, goes on over white space of any kind
+        for token in set(_TOKENS.findall(text)):
+            found.update(_of(token))
+        return found
+    for word in set(text.split()) - _PLAIN:
+        if len(word) > _LONG:
+            found.update(_in_word(word))
+        elif keys := _in_short(word):
             found.update(keys)
+        elif len(_PLAIN) < _MOST_PLAIN:
+            _PLAIN.add(word)
     return found
 
 
-_PLAIN: set[str] = set()
+_PLAIN: set[str] = set()  # words that hold no term: most are, and a set takes them out of another at once
 _MOST_PLAIN = 50_000
+_LONG = 80  # characters of a word from which on it is nothing to remember
 
 
-def _telling(found: set[str]) -> list[str]:
-    """Those of the words that may hold a term: a word of small letters alone never does, and most words are that."""
-    plain: list[str] = []
-    telling: list[str] = []
-    for word in found - _PLAIN:
-        (plain if word.isalpha() and word.islower() else telling).append(word)
-    if plain and len(_PLAIN) < _MOST_PLAIN:
-        _PLAIN.update(plain)
-    return telling
+def _in_word(word: str) -> tuple[str, ...]:
+    """The terms in a text without white space and addresses."""
+    return tuple(key for token in _TOKENS.findall(word) for key in _of(token))
+
+
+_in_short = lru_cache(maxsize=100_000)(_in_word)
 
 
 def terms_of(texts: Iterable[str]) -> set[str]:
@@ -295,11 +299,14 @@ def _idents(words: Iterable[str]) -> list[str]:
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORDS = re.compile(f"[{_CJK}]+|[^\\W{_CJK}]+")
+_PLAIN_WORDS = re.compile(r"[a-z0-9_]+")
 _IS_CJK = re.compile(f"[{_CJK}]")
 
 
 def words(text: str) -> list[str]:
     """The words of a text, lower case; a run of CJK characters gives its character pairs, since it shows no word boundaries."""
+    if text.isascii():
+        return _PLAIN_WORDS.findall(text.lower())
     out: list[str] = []
     for run in _WORDS.findall(text.lower()):
         if len(run) > 1 and run[0] > "\u303f" and _IS_CJK.match(run):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from compaction.plan import Count
 from compaction.summary import concepts
 from compaction.summary.events import Voice
-from compaction.summary.facts import is_instruction, only_looks, unmarked
+from compaction.summary.facts import is_instruction, only_looks, sentences, unmarked
 from compaction.summary.items import PATH, path_term, shown, terms
 from compaction.summary.manifest import as_listed
 from compaction.summary.survey import Survey
@@ -267,16 +267,16 @@ def _solving(g: _Gatherer) -> None:
         if g.in_fold(remark.n):
             decided.add(remark.text)
             g.add(SOLVING, remark.n, remark.text, remark.seqs, 0.4)
-    sentences = 0
+    found = 0
     for event in reversed(g.survey.events):
         if event.voice is not Voice.ASSISTANT or event.pos not in g.folded:
             continue
-        for raw in re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", event.text[:8_000]):
+        for raw in sentences(event.text[:8_000]):
             sentence = unmarked(raw)
             if 25 <= len(sentence) <= 380 and sentence not in decided:
                 g.add(SOLVING, event.n, sentence, event.seqs)
-                sentences += 1
-        if sentences > MOST:
+                found += 1
+        if found > MOST:
             break
 
 

@@ -91,16 +91,18 @@ def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
     if meter.tokens or meter.cl100k:
         return lambda texts: [meter.of(size) for size in text_sizes(texts)]
 
+    lengths: dict[int, int] = {}  # of plain texts the length alone says it
+
     def counted(texts: Sequence[str]) -> list[int]:
-        lengths: dict[int, int] = {}  # of plain texts the length alone says it
         out: list[int] = []
         for text in texts:
-            plain = not meter.json and text.isascii()
-            tokens = lengths.get(len(text)) if plain else None
+            if meter.json or not text.isascii():
+                out.append(meter.of(_characters(clean(text), json=bool(meter.json))))
+                continue
+            size = len(text)
+            tokens = lengths.get(size)
             if tokens is None:
-                tokens = meter.of(_characters(clean(text), json=bool(meter.json)))
-                if plain:
-                    lengths[len(text)] = tokens
+                tokens = lengths[size] = meter.of(SizeVector(size, size, size, chars=size))
             out.append(tokens)
         return out
 
