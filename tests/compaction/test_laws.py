@@ -280,6 +280,23 @@ NAMED: dict[str, dict[str, Status]] = {
 }
 
 
+AGENTS = ("claude-code", "codex", "gemini", "j-cli", "opencode", "universal")
+LIKE_AGENTS: dict[str, tuple[Status, dict[str, Status]]] = {
+    "five times over the window": (DONE, {}),
+    "a result larger than the window": (DONE, {}),
+    "a message larger than the window": (OVER, {}),
+    "no message of a person": (DONE, {"universal": NOTHING}),
+    "interrupted calls": (NOTHING, {"universal": BELOW}),
+    "signed reasoning": (DONE, {}),
+    "images only": (NOTHING, {"universal": BELOW}),
+    "nothing at all": (NOTHING, {}),
+}
+"""What the agents' ways come to, and which of them to another; universal alone has a threshold that holds by hand too."""
+
+for _case, (_status, _others) in LIKE_AGENTS.items():
+    NAMED[_case] |= dict.fromkeys(AGENTS, _status) | _others
+
+
 @every_strategy
 @pytest.mark.parametrize("case", list(BAD))
 def test_bad_input(name: str, case: str) -> None:

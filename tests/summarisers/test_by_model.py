@@ -145,6 +145,32 @@ def test_a_second_look_that_is_no_summary_leaves_the_first(
     assert any("the first one stands" in word for word in run.report["warnings"])
 
 
+def test_gemini_reads_its_snapshot_a_second_time_by_itself_and_refuses_what_is_empty_or_larger(
+    session: Session, server: Server, models: list[float]
+) -> None:
+    from tests.summarisers.test_writing import filled
+
+    def by_gemini() -> Run:
+        figures = {"keep": 0.05}  # the session has few places to split at
+        run = runs.request(session.pk, strategy="gemini", params=figures, summariser="llm", model=MODELS["gemini"])
+        runs.execute(run.pk)
+        run.refresh_from_db()
+        return run
+
+    first = filled("state-snapshot")
+    server.says("")
+    refused(session, by_gemini(), "failed_empty_summary")
+    server.asked.clear()
+    server.says(first.replace("x", "many words " * 9_000))
+    refused(session, by_gemini(), "failed_inflated")
+    server.asked.clear()
+    server.says(first, first.replace("x", "Never pass --force."))
+    run = by_gemini()
+    assert run.state == "completed", run.reason
+    assert [call.purpose for call in run.calls.all()] == ["summary", "self-critique"]
+    assert "<overall_goal>Never pass --force.</overall_goal>" in summary_of(run)
+
+
 @pytest.mark.parametrize("provider", list(MODELS))
 def test_a_rate_limit_is_waited_out_as_long_as_the_provider_asks(
     session: Session, server: Server, models: list[float], provider: str
