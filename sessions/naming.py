@@ -37,7 +37,8 @@ class Ambiguous(LookupError):
 def find_session(text: str, *, workspace: Any = None) -> Session:
     """The session that `text` names, of `workspace` (None: of any).
 
-    Tried in this order: our whole id; the agent's whole id (the newest revision where a file was rewritten); a prefix of our id,
+    Tried in this order: our whole id; the agent's whole id (the newest revision where a file was rewritten, and where the agent itself
+    reverted the session into another file, that one, as the agent would go on there); a prefix of our id,
     dashes or not; a prefix of the agent's id from 6 characters on. A name that fits several sessions raises Ambiguous and none
     NoSuchSession; both say so in words for a person.
     """
@@ -48,7 +49,7 @@ def find_session(text: str, *, workspace: Any = None) -> Session:
     if workspace is not None:
         known = known.filter(workspace=workspace)
     for wanted in _readings(name):
-        found = _newest(known.filter(wanted))
+        found = _current(_newest(known.filter(wanted)))
         if len(found) == 1:
             return found[0]
         if found:
@@ -71,6 +72,12 @@ def _readings(name: str) -> Iterable[Q]:
         yield ours | Q(native_id__startswith=name, superseded_by=None)
     else:
         yield ours
+
+
+def _current(found: list[Session]) -> list[Session]:
+    """Without those that were reverted into another of them."""
+    left = {session.parent_id for session in found if session.parent_kind == "revert"}
+    return [session for session in found if session.pk not in left]
 
 
 def _newest(found: QuerySet[Session]) -> list[Session]:

@@ -7,6 +7,7 @@ import pytest
 from sessions.ingest import Taken, take_file
 from sessions.ingesting import ingest_paths
 from sessions.models import Session
+from sessions.naming import find_session
 from sessions.projection import context_items
 from sessions.sourcebytes import stored
 from tests.adapters.codex.build import THREAD, counts, data, meta, numbered, says, token_count, turn, user
@@ -108,3 +109,20 @@ def test_a_base_that_grows_leaves_the_fork_as_it_was(workspace: Workspace, tmp_p
     path.write_bytes(data([*BASE, *numbered([*turn("t9", user("late"))], len(BASE))]))
     assert take_file(workspace, path).outcome == "grown"
     assert texts(fork) == before
+
+
+def test_the_agents_id_names_the_file_that_a_thread_was_reverted_into(workspace: Workspace, tmp_path: Path) -> None:
+    """Both files are the thread's, by its id; the agent goes on from the second, and the first stays to be looked at."""
+    into = f"rollout-2026-11-30T05-36-05-{THREAD}_{CHILD}.jsonl"
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": CUT, "end_byte_offset": len(data(BASE[:CUT]))}
+    again = numbered(
+        [*meta(history_mode="paginated", history_base=base), *turn("t3", user("otherwise"), says("to otherwise"))], CUT
+    )
+    (tmp_path / PARENT).write_bytes(data(BASE))
+    (tmp_path / into).write_bytes(data(again))
+    found = by_name(ingest_paths(workspace, [tmp_path]))
+    assert {session.native_id for session in found.values()} == {THREAD}
+    assert found[into].parent == found[PARENT]
+    assert find_session(THREAD) == found[into]
+    assert find_session(THREAD[:-1]) == found[into]
+    assert find_session(str(found[PARENT].pk)) == found[PARENT]
