@@ -56,6 +56,12 @@ def ended(session: build.Session, n: int) -> None:
     state["status"], state["error"] = ("error", "it broke") if state["status"] == "completed" else ("completed", None)
 
 
+def replanned(session: build.Session, n: int) -> None:
+    """A list says less than it said: what stood only there is no goal any more."""
+    plans = [part for message in session.messages for part in message["parts"] if part.get("tool") == "todowrite"]
+    plans[n % len(plans)]["state"]["input"] = {"todos": [{"content": f"thing {n}", "status": "pending"}][: n % 2]}
+
+
 def counted(session: build.Session, n: int) -> None:
     _part(session, n, "step-finish")["tokens"]["input"] += n + 1
 
@@ -104,7 +110,7 @@ def said_on(session: build.Session, n: int) -> None:
 
 
 CHANGES = (
-    reworded, cleared, ended, counted, summed_up, failed, named, reverted, taken_back, asked, compacted, said_on,
+    reworded, cleared, ended, replanned, counted, summed_up, failed, named, reverted, taken_back, asked, compacted, said_on,
 )  # fmt: skip
 
 
@@ -225,6 +231,16 @@ def test_one_result_cleared_in_a_long_session_is_one_row() -> None:
     for (kind, name), record in zip(names, records_of(session), strict=True):
         found = json.loads(record)
         assert name is None or kind == Kind.TOOL_RESULT or found["id"] == name
+
+
+def test_goals_that_no_list_states_any_more_are_gone() -> None:
+    here, now = workspace("scriptorium"), made()
+    session = session_of(take_in(here, now))
+    assert session.goals.filter(text="thing 1").exists()
+    for n in (2, 4):
+        replanned(now, n)
+    take_in(here, now)
+    assert not session.goals.filter(text="thing 1").exists()
 
 
 def test_a_question_that_waits_is_no_other_session_when_the_answer_goes_on_before_it() -> None:
