@@ -13,7 +13,6 @@ from ninja.responses import Status
 
 from compaction import queries, rollingback, runs, tasks
 from compaction.choosing import figures_of
-from compaction.collector import held_back
 from compaction.comparing import compare
 from compaction.editing import edit, foresee
 from compaction.handforms import change_of
@@ -23,6 +22,7 @@ from compaction.models import Run
 from compaction.schemas import ApplyIn, CompactIn, EditIn, RollbackIn, RunOut, RunsOut, RunWhole, StrategyOut, plan_json
 from compaction.strategies import strategies
 from sessions.answers import moved_row
+from sessions.collecting import held_back
 from sessions.http import session_of
 from sessions.models import Session
 from sessions.models_goals import GoalMark

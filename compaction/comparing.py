@@ -12,13 +12,13 @@ from typing import Any
 from django.db.models import F
 
 from compaction.choosing import Choice, choose
-from compaction.collector import held_back
 from compaction.plan import Snapshot, SummaryAnswer
 from compaction.preview import Preview, Writer, preview
 from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, snapshot_of
 from compaction.strategies import RECOMMENDED, strategies
 from compaction.summarisers.configured import Target
 from compaction.summarisers.writers import foretelling
+from sessions.collecting import held_back
 from sessions.limits import overrides_of
 from sessions.models import Session
 from sessions.versions import Refused

@@ -13,11 +13,11 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from compaction import drafts, runs
-from compaction.collector import held_back
 from compaction.landing import Stale, check_base
 from compaction.models import Run
 from compaction.runs import Previewed
 from compaction.snapshots import Base, reading
+from sessions.collecting import held_back
 from sessions.models import Session
 from sessions.store import clean
 from sessions.versions import Refused, locked

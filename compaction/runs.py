@@ -22,7 +22,6 @@ from django.utils import timezone
 from compaction import drafts, progress, session_memory
 from compaction.budget import meter_for
 from compaction.choosing import SUMMARISERS, Choice, choose
-from compaction.collector import held_back
 from compaction.hooks import consulting
 from compaction.landing import Stale, append, check_base, land, look_at_head
 from compaction.models import Rule, Run
@@ -34,6 +33,7 @@ from compaction.snapshots import Base, base_of, budget_of, pins_of, reading, sna
 from compaction.summarisers.asking import Asker
 from compaction.summarisers.configured import fallback
 from compaction.summarisers.writers import by_model, foretelling
+from sessions.collecting import held_back
 from sessions.limits import overrides_of
 from sessions.models import Session
 from sessions.store import clean

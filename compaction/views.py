@@ -16,13 +16,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from compaction import accounts, drafting, forms, queries, runs, showing, tasks, telling
-from compaction.collector import held_back
 from compaction.holding import preview_draft
 from compaction.models import Run
 from compaction.runs import Previewed
 from compaction.shown import Page, Refusal
 from compaction.strategies import RECOMMENDED, strategies
 from sessions import versionline
+from sessions.collecting import held_back
 from sessions.http import Request, operators_only, session_of
 from sessions.models import Session
 from sessions.versionline import Being

@@ -13,10 +13,10 @@ from compaction import runs, tasks
 from compaction.accounts import dollars
 from compaction.awaiting import await_run
 from compaction.choosing import figures_of
-from compaction.collector import held_back
 from compaction.plan import SummaryAnswer
 from compaction.schemas import plan_json
 from compaction.strategies import RECOMMENDED, strategies
+from sessions.collecting import held_back
 from sessions.management.base import SessionCommand, counted, figures
 from sessions.models import Session
 from sessions.versions import Refused
