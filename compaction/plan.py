@@ -142,7 +142,7 @@ class FilesAsk:
 
     `each` and `total` are token budgets, `count` the largest number of files; `without`: paths not to give back. `kept`: entries that
     stay word for word; a file that can be read off them alone is not repeated. `pieces`: instead of files by last use, the pieces of any
-    file that are most likely to be worked on next. `spare`: they may also take what the summary leaves of its own tokens.
+    file that are most likely to be worked on next; `cut`: entries that stay with less: what they show still is not repeated. `spare`: they may also take what the summary leaves of its own tokens.
     """
 
     key: str
@@ -152,6 +152,7 @@ class FilesAsk:
     without: frozenset[str] = frozenset()
     kept: Ranges = field(default_factory=Ranges)
     pieces: bool = False
+    cut: tuple[Item, ...] = ()
     spare: bool = False
 
 

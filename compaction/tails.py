@@ -13,13 +13,13 @@ from sessions.entries import Part, PartKind
 
 LEAST = 120  # tokens an output is left with at least
 SAVED = 40  # fewer tokens are not worth cutting an output for
-SHARE = 4  # one output may take a quarter of the newest part
+SHARE = 3  # one output may take a third of the newest part
 
 
 def clipped(
     snapshot: Snapshot, budget: Budget, tokens: Sequence[int], masks: Mapping[int, str], tail: int
 ) -> tuple[dict[int, tuple[Part, ...]], list[int]]:
-    """Outputs of the newest `tail` tokens that take more than a quarter of it, left with head and tail; and the tokens of all items then.
+    """Outputs of the newest `tail` tokens that take more than a third of it, left with head and tail; and the tokens of all items then.
 
     `tokens`: of the items after `masks`. What is pinned, cut before or no output stays as it is.
     """

@@ -22,17 +22,34 @@ type Row = tuple[tuple[float, ...], bool]
 
 
 def rows_of(case: Case) -> list[Row]:
-    """Each piece of the files known at the cut, by its features, and whether a text in it was replaced afterwards."""
+    """Each piece of the files known at the cut, by its features, and whether a text that was replaced afterwards lies in it, wholly or in part."""
     snapshot = case.snapshot
     wanted = demand(said(snapshot.items), said(case.future)).edits
     if not wanted:
         return []
     surveyed = survey(snapshot.items, calls_of(snapshot))
-    return [
-        (features, any(edit in whole for edit in wanted))
-        for text, features in features_of(snapshot, surveyed, count)
-        for whole in (folded(text),)
-    ]
+    out: list[Row] = []
+    for texts, features in features_of(snapshot, surveyed, count):
+        worked = worked_on([folded(text) for text in texts], wanted)
+        out.extend((found, n in worked) for n, found in enumerate(features))
+    return out
+
+
+def worked_on(pieces: Sequence[str], wanted: Sequence[str]) -> set[int]:
+    """Which of a file's pieces, in order, any of the texts lies in, wholly or in part; white space folded on both sides."""
+    text = ""
+    bounds: list[tuple[int, int]] = []
+    for piece in pieces:
+        bounds.append((len(text), len(text) + len(piece)))
+        text += f"{piece} " if piece else ""
+    out: set[int] = set()
+    for edit in wanted:
+        at = text.find(edit)
+        while at >= 0:
+            stop = at + len(edit)
+            out.update(n for n, (first, last) in enumerate(bounds) if max(first, at) < min(last, stop))
+            at = text.find(edit, at + 1)
+    return out
 
 
 def fit(rows: Sequence[Row]) -> Weights | None:

@@ -76,7 +76,7 @@ class _Used:
 
 class Hybrid:
     id = "hybrid"
-    version = 3
+    version = 4
     label = "Hybrid mask + summary"
     about = "Masks old tool output for free, then summarises what is old and brings back the code likely to be worked on next."
     params: Sequence[Param] = (
@@ -105,7 +105,7 @@ class Hybrid:
             None,
             0,
             source="Gemini CLI's experimental pipeline, 2026: 65,000",
-            auto="65,000, or nine twentieths of the aim where that is less",
+            auto="65,000, or seven twentieths of the aim where that is less",
         ),
         Param(
             "aim",
@@ -124,7 +124,7 @@ class Hybrid:
             None,
             LEAST_SUMMARY,
             source="this product's own",
-            auto="6,000, or 38 times the square root of the aim where that is less; and what files leave of their share",
+            auto="6,000, or 130 times the cube root of the aim where that is less; and what files leave of their share",
         ),
         Param("files", "Files to bring pieces of back", "count", 20, 0, 50, source="this product's own"),
         Param(
@@ -222,19 +222,25 @@ def resolved(params: Mapping[str, Any], snapshot: Snapshot, budget: Budget) -> _
     return _Used(
         protect=_or(params.get("protect"), min(50_000, aim * 5 // 12)),
         free=_or(params.get("free"), min(30_000, aim // 4)),
-        keep=_or(
-            params.get("keep"),
-            min(65_000, aim * 9 // 20),
-        ),
+        keep=_or(params.get("keep"), _keep_of(aim)),
         aim=aim,
         anchor=bool(params.get("anchor", True)),
-        summary=_or(params.get("summary"), max(LEAST_SUMMARY, min(6_000, int(38 * aim**0.5)))),
+        summary=_or(params.get("summary"), _summary_of(aim)),
         file_count=int(params.get("files", 20)),
         file_each=_or(params.get("file_each"), file_total),
         file_total=file_total,
         layer_each=int(params.get("layer_each", 2_000)),
         layer_total=_or(params.get("layer_total"), 0 if snapshot.disk is None else min(4_000, aim // 10)),
     )
+
+
+def _keep_of(aim: int) -> int:
+    return min(65_000, aim * 7 // 20)
+
+
+def _summary_of(aim: int) -> int:
+    """What a summary adds grows less and less with its size, what files and the newest part add nearly with theirs."""
+    return max(LEAST_SUMMARY, min(6_000, int(130 * aim ** (1 / 3))))
 
 
 def _or(given: Any, default: int) -> int:
@@ -327,7 +333,8 @@ def _pruned(
         # Less than is worth masking: else the next look at the same context would mask it again.
         masks, bodies = _whole_again(snapshot, masks, bodies, tokens, min(spare - max(0, room), used.free - 1))
     left = [item for item in snapshot.items if item.seq not in masks and item.seq not in bodies]
-    asks: list[Ask] = [_files_ask(used, left, room)] if room >= LEAST_FILES else []
+    cut = [_as_left(item, {}, bodies) for item in snapshot.items if item.seq in bodies]
+    asks: list[Ask] = [_files_ask(used, left, room, cut)] if room >= LEAST_FILES else []
     facts |= {"cut": len(bodies), "files_max": room if asks else 0}
     if layers and spare >= 0:
         asks.append(LayersAsk(LAYERS, used.layer_each, layers, _whole(left)))
@@ -395,8 +402,9 @@ def _whole_again(
     return masks, bodies
 
 
-def _files_ask(used: _Used, left: Iterable[Item], total: int) -> FilesAsk:
-    return FilesAsk(FILES, used.file_count, min(used.file_each, total), total, kept=_whole(left), pieces=True)
+def _files_ask(used: _Used, left: Iterable[Item], total: int, cut: Iterable[Item]) -> FilesAsk:
+    whole = _whole(left)
+    return FilesAsk(FILES, used.file_count, min(used.file_each, total), total, kept=whole, pieces=True, cut=tuple(cut))
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,10 +417,13 @@ class _Parts:
 
 
 def _parted(snapshot: Snapshot, used: _Used, loose: frozenset[str], fixed: int) -> _Parts:
-    """`fixed`: tokens that stay in any case. What no file can fill is the newest part's. What a person said is to be kept is kept."""
+    """`fixed`: tokens that stay in any case; what they leave is parted as a whole aim of that size is. What no file can fill is the newest
+    part's. What a person said is to be kept is kept.
+    """
     room = max(0, used.aim - fixed)
     summary = min(used.summary, max(LEAST_SUMMARY, room * 17 // 20))
-    keep = min(used.keep, max(0, room - summary)) if "keep" in loose else used.keep
+    summary = min(summary, _summary_of(room)) if "summary" in loose else summary
+    keep = min(used.keep, _keep_of(room), max(0, room - summary)) if "keep" in loose else used.keep
     files = min(used.file_total, max(0, room - summary - keep)) if used.file_count else 0
     if files:
         files = min(files, known_tokens(snapshot))
@@ -475,7 +486,8 @@ def _fold(
     asks: list[Ask] = []
     spare = bool(used.file_count) and "file_total" in loose and known_tokens(snapshot) >= LEAST_FILES
     if file_total >= LEAST_FILES or spare:
-        asks.append(replace(_files_ask(used, left, file_total), spare=spare))
+        cut_short = [item for item in left if item.seq in bodies]
+        asks.append(replace(_files_ask(used, left, file_total, cut_short), spare=spare))
     brings = bool(asks)
     if layers := _layers(used):
         asks.append(LayersAsk(LAYERS, used.layer_each, layers, _whole(left)))

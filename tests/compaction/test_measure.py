@@ -11,7 +11,7 @@ from compaction.measure import folder, tables
 from compaction.measure.baselines import BASELINES
 from compaction.measure.fitting import LEAST_SUMMARY, fitted, tokens_of
 from compaction.measure.future import demand, recall, said
-from compaction.measure.pieces import fit
+from compaction.measure.pieces import fit, worked_on
 from compaction.measure.static import facts, static
 from compaction.strategies import by_id, strategies
 from compaction.summary.survey import survey
@@ -145,11 +145,18 @@ def test_intervals_are_by_session_and_the_same_every_time() -> None:
 
 
 def test_fitted_weights_find_the_feature_that_tells() -> None:
-    rows = [((float(n % 2), float(n % 3 == 0), 1.0, 0.0, 0.0, float(n % 5), 0.0), n % 3 == 0) for n in range(120)]
+    rows = [((float(n % 2), 1.0, 0.0, float(n % 3 == 0), float(n % 5), 0.0), n % 3 == 0) for n in range(120)]
     found = fit(rows)
     assert found is not None
-    assert found.named > 2 > abs(found.changed)
+    assert found.written > 2 > abs(found.log_size)
     assert fit([(row, False) for row, _ in rows]) is None
+
+
+def test_a_text_over_two_pieces_is_worked_on_in_both() -> None:
+    pieces = ["def one(): return 1", "", "def two(): return 2", "def three(): return 3"]
+    assert worked_on(pieces, ["return 2"]) == {2}
+    assert worked_on(pieces, ["return 1 def two():", "is nowhere"]) == {0, 2}
+    assert worked_on(pieces, ["return"]) == {0, 2, 3}
 
 
 def test_hybrid_beats_the_baselines_on_recorded_sessions(shared_data: Path) -> None:
