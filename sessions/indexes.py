@@ -26,6 +26,7 @@ from sessions.store import clean, clean_json
 
 FACT = "beside"  # of a session: under which name its facts hold what was told
 _LONGEST = 300  # letters of a title
+_LAID = ("native_id", "title", "branch", "parent_native_id", "facts")
 _DATABASE = b"SQLite format 3\x00"
 
 
@@ -55,13 +56,16 @@ def tell(workspace: Any, index: Index) -> int:
     """Lay what the database says over the sessions that are here; to how many it was news. Unreadable where it cannot be had now."""
     try:
         with snapshot(index.path, index.adapter.index_tables) as connection:
-            known = index.adapter.indexed(connection)
+            known = {clean(name) or "": said for name, said in index.adapter.indexed(connection).items()}
     except sqlite3.Error as error:
         raise Unreadable(f"the database cannot be read: {error}") from error
-    here = Session.objects.filter(
-        workspace=workspace, agent=index.agent, superseded_by=None, native_id__in=[clean(name) for name in known]
-    )
-    told = [pk for pk, name in here.values_list("pk", "native_id") if name and _lay(pk, index.label, known[name])]
+    here = Session.objects.filter(workspace=workspace, agent=index.agent, superseded_by=None, native_id__in=list(known))
+    told: list[Any] = []
+    # A database of a thousand threads changes with every turn of one: the others are not locked, nor asked one by one.
+    for session in here.only("pk", *_LAID).iterator():
+        said = known[session.native_id or ""]
+        if said.goal is not None or _changes(session, said):
+            told += [session.pk] if _lay(session.pk, index.label, said) else []
     link_parents(workspace, {str(pk) for pk in told})
     return len(told)
 
@@ -70,6 +74,15 @@ def tell(workspace: Any, index: Index) -> int:
 def _lay(pk: Any, label: str, known: Known) -> bool:
     """Lay it over one session; whether that changed anything. What the session itself says stays."""
     session = Session.objects.select_for_update(no_key=True).get(pk=pk)
+    changed = _changes(session, known)
+    if changed:
+        Session.objects.filter(pk=pk).update(**changed)
+    of_goal = known.goal is not None and _goal(session, label, known.goal)
+    return bool(changed) or of_goal
+
+
+def _changes(session: Session, known: Known) -> dict[str, Any]:
+    """What becomes of the session's own row."""
     before = session.facts.get(FACT, {})
     said = {**before, **clean_json(dict(known.facts))}
     changed: dict[str, Any] = {}
@@ -82,10 +95,7 @@ def _lay(pk: Any, label: str, known: Known) -> bool:
         changed["branch"] = clean(known.branch)
     if known.parent and session.parent_native_id is None:
         changed |= {"parent_native_id": clean(known.parent), "parent_kind": "subagent"}
-    if changed:
-        Session.objects.filter(pk=pk).update(**changed)
-    of_goal = known.goal is not None and _goal(session, label, known.goal)
-    return bool(changed) or of_goal
+    return changed
 
 
 def _goal(session: Session, label: str, item: GoalItem) -> bool:

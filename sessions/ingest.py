@@ -214,7 +214,9 @@ def take(
         taken.reason = "a database: its sessions are taken in on the machine where it lies (ingest, watch, up), and nothing else of it"
         with suppress(TwoClaims):
             whose = claims(PurePath(path), raw_head)
-            if whose is not None and whose[1].reason is not None:  # one that holds no sessions
+            if whose is None:
+                taken.reason = "a database of no agent known here"
+            elif whose[1].reason is not None:  # one that holds no sessions
                 taken.agent, taken.reason = whose[0].agent, whose[1].reason
         return taken
     encoding = "zstd" if raw_head.startswith(MAGIC) else ""

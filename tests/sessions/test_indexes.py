@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessions.discover import agent_folders, meant
-from sessions.indexes import FACT
+from sessions.indexes import FACT, index_at, tell
 from sessions.ingest import Taken
 from sessions.ingesting import ingest_paths
 from sessions.models import Goal, Session, Source
@@ -148,3 +148,24 @@ def test_recorded_databases_say_what_their_rollouts_do_not(workspace: Workspace,
     assert sum(bool(facts.get("archived")) for facts in said.values()) == 1
     assert session_of(THREAD).title == "My named thread"
     assert session_of(THREAD).goals.filter(text="Ship the parser").count() == 1, "its rollout states it, too"
+
+
+def test_a_turn_of_one_thread_costs_no_more_statements_however_many_there_are(
+    workspace: Workspace, home: Path, django_assert_max_num_queries: Any
+) -> None:
+    take(workspace, home)
+    with sqlite3.connect(home / "state_5.sqlite") as state:
+        for n in range(200):
+            state.execute(
+                "INSERT INTO threads (id, rollout_path, title, archived) VALUES (?, '/r', 't', 1)", (f"t{n}",)
+            )
+            own = Source.objects.create(
+                workspace=workspace, agent="codex", adapter_version=1, role="session", path=f"/{n}"
+            )
+            Session.objects.create(workspace=workspace, agent="codex", native_id=f"t{n}", source=own)
+    state.close()
+    index = index_at(home / "state_5.sqlite")
+    assert index is not None
+    assert tell(workspace, index) == 200
+    with django_assert_max_num_queries(3):
+        assert tell(workspace, index) == 0
