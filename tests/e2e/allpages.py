@@ -76,7 +76,7 @@ NO_PAGES = {
     *("sessions:abandoned_review_many", "sessions:abandoned_views", "sessions:abandoned_look"),
     *("sessions:abandoned_review", "sessions:bookmark", "sessions:comment", "sessions:uncomment"),
     *("sessions:goals-mark", "sessions:goal-cause", "sessions:undo", "sessions:redo", "sessions:head"),
-    *("sessions:name-version", "sessions:restore", "sessions:pin", "sessions:resume-install"),
+    *("sessions:name-version", "sessions:restore", "sessions:pin", "sessions:resume-install", "sessions:reread"),
     *("compaction:draft", "compaction:cancel", "sessions:owner", "sessions:archived", "sessions:views"),
 }
 
