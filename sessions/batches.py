@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from django.utils import timezone
 
@@ -19,7 +19,7 @@ from sessions.assembly import Placed
 from sessions.entries import Part
 from sessions.models import Entry, Session
 from sessions.packing import unpack
-from sessions.store import ENTRY_COLUMNS, Measured, copying, measure_entries, write_entries
+from sessions.store import Measured, copying_entries, measure_entries, write_entries
 
 _ENTRIES = 250  # entries that are counted together
 _BYTES = (
@@ -47,7 +47,7 @@ class Batches:
         self._source: int | None = None
         self._under_way: deque[tuple[int, Sequence[Placed], Future[Measured]]] = deque()
         self._stack: ExitStack | None = None
-        self._write: Callable[[Sequence[Any]], None] | None = None
+        self._write: Callable[[bytes], None] | None = None
         self._since = 0
 
     def __enter__(self) -> Self:
@@ -133,9 +133,7 @@ class Batches:
     def _put(self, source_id: int, measured: Measured) -> None:
         if self._write is None:
             self._stack = ExitStack()
-            self._write = self._stack.enter_context(
-                copying(Entry._meta.db_table, ENTRY_COLUMNS, many=self._pool is not None)
-            )
+            self._write = self._stack.enter_context(copying_entries(many=self._pool is not None))
         write_entries(self._write, self.session.pk, source_id, measured)
         for placed, size in zip(measured.placed, measured.sizes, strict=True):
             if placed.goal is not None:

@@ -6,11 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from struct import Struct
 from typing import Any
+from uuid import UUID
 
 import orjson
 from django.db import connection
-from psycopg.copy import QueuedLibpqWriter
+from psycopg.copy import Copy, QueuedLibpqWriter
 
 from sessions.adapters.base import Link, NativeVersion
 from sessions.assembly import Placed, Step
@@ -25,6 +28,7 @@ from sessions.models import Goal as GoalRow
 from sessions.models import Step as StepRow
 from sessions.packing import pack, unpack
 from sessions.ranges import Ranges
+from sessions.rowbytes import BEGIN, END, NULL, json, moment, number, octets
 
 _LINKS = 5000  # links held at once while reading
 _FEW = 20  # goals that are written without a look which of them are new
@@ -35,6 +39,16 @@ ENTRY_COLUMNS = (
     "is_error", "sent", "opens_turn", "copied", "lane", "at", "text", "parts", "digest", "utf8", "utf16", "ascii", "images",
     "documents", "tokens", "cl100k", "chars", "json", "wide_tool", "source_id", "byte_offset", "byte_length", "link", "problem",
 )  # fmt: skip
+
+# As `write_entries` writes them: first those whose bytes are always as many, which it packs at once.
+_ENTRY_ROW = (
+    "session_id", "seq", "utf8", "utf16", "ascii", "images", "documents", "tokens", "cl100k", "chars", "json", "wide_tool",
+    "source_id", "byte_offset", "byte_length", "is_error", "sent", "opens_turn", "copied",
+    "turn", "step", "goal", "kind", "role", "tool", "lane", "native_id", "native_parent", "response_id", "call_ids", "at", "text",
+    "parts", "digest", "link", "problem",
+)  # fmt: skip
+_NUMBERS = Struct(">h i16s ii iiiiiiiiiiiiiiiiiiii iqiqii i?i?i?i?".replace(" ", "")).pack
+_PIECES = 18 * 16  # of rows that go out together: of some tens of kilobytes
 
 STEP_FIELDS = (
     "turn", "first_seq", "last_seq", "response_id", "model", "at", "fresh", "cache_read", "cache_write", "output", "reasoning", "total",
@@ -117,7 +131,7 @@ def copy_entries(session_id: Any, source_id: int, placed: Sequence[Placed]) -> N
     """Write placed entries, with their sizes, by one COPY. Inside a transaction."""
     if not placed:
         return
-    with copying(Entry._meta.db_table, ENTRY_COLUMNS) as write:
+    with copying_entries() as write:
         write_entries(write, session_id, source_id, measure_entries(placed))
 
 
@@ -127,28 +141,65 @@ def copying(table: str, columns: Sequence[str], *, many: bool = False) -> Iterat
 
     `many`: the rows go out from a thread of their own, so that the database works on them while the next are made.
     """
+    with _copy(table, columns, many=many) as copy:
+        yield copy.write_row
+
+
+@contextmanager
+def copying_entries(*, many: bool = False) -> Iterator[Callable[[bytes], None]]:
+    """A binary COPY for `write_entries`; else as `copying`."""
+    with _copy(Entry._meta.db_table, _ENTRY_ROW, many=many, form=" (FORMAT BINARY)") as copy:
+        copy.write(BEGIN)
+        yield copy.write
+        copy.write(END)
+
+
+@contextmanager
+def _copy(table: str, columns: Sequence[str], *, many: bool, form: str = "") -> Iterator[Copy]:
     names = ", ".join(f'"{name}"' for name in columns)
     with connection.cursor() as wrapped, connection.wrap_database_errors:
         cursor = wrapped.cursor
         writer = QueuedLibpqWriter(cursor) if many else None
-        with cursor.copy(f"COPY {table} ({names}) FROM STDIN", writer=writer) as copy:
-            yield copy.write_row
+        with cursor.copy(f"COPY {table} ({names}) FROM STDIN{form}", writer=writer) as copy:
+            yield copy
 
 
-def write_entries(write: Callable[[Sequence[Any]], None], session_id: Any, source_id: int, measured: Measured) -> None:
-    """Entries into a COPY of ENTRY_COLUMNS."""
-    session = str(session_id)
+def write_entries(write: Callable[[bytes], None], session_id: Any, source_id: int, measured: Measured) -> None:
+    """Entries into a binary COPY of _ENTRY_ROW."""
+    session = UUID(str(session_id)).bytes
+    rows: list[bytes] = []
     for p, size, parts in zip(measured.placed, measured.sizes, measured.parts, strict=True):
         entry = p.entry
         calls = p.call_ids
-        write((
-            session, p.seq, p.turn, p.step, p.goal, entry.kind.value, entry.role and entry.role.value, clean(entry.tool),
-            clean(entry.native_id), clean(entry.native_parent), clean(entry.response_id), _json(calls) if calls else None,
-            entry.is_error, entry.sent, entry.opens_turn, p.copied, entry.lane, None if entry.at is None else str(entry.at),
-            clean(preview(entry)), parts, p.digest, size.utf8, size.utf16, size.ascii, size.images, size.documents, size.tokens,
-            size.cl100k, size.chars, size.json, size.wide_tool, source_id, p.offset, p.length,
-            None if entry.link is None else _json(entry.link), clean(entry.problem),
-        ))  # fmt: skip
+        numbers = _NUMBERS(
+            len(_ENTRY_ROW), 16, session, 4, p.seq, 4, size.utf8, 4, size.utf16, 4, size.ascii, 4, size.images, 4, size.documents,
+            4, size.tokens, 4, size.cl100k, 4, size.chars, 4, size.json, 4, size.wide_tool, 8, source_id, 8, p.offset, 4, p.length,
+            1, entry.is_error, 1, entry.sent, 1, entry.opens_turn, 1, p.copied,
+        )  # fmt: skip
+        rows += (
+            numbers, number(p.turn), number(p.step), _word(p.goal), _word(entry.kind), _word(entry.role), _word(entry.tool),
+            _word(entry.lane), _text(entry.native_id), _text(entry.native_parent), _text(entry.response_id),
+            json(_json(calls) if calls else None), moment(entry.at), _text(preview(entry)), octets(parts), octets(p.digest),
+            json(None if entry.link is None else _json(entry.link)), _text(entry.problem),
+        )  # fmt: skip
+        if len(rows) >= _PIECES:
+            write(b"".join(rows))
+            rows.clear()
+    write(b"".join(rows))
+
+
+def _text(value: str | None) -> bytes:
+    """A text as it goes into a binary COPY, clean."""
+    if value is None:
+        return NULL
+    try:
+        raw = value.encode()
+    except UnicodeEncodeError:
+        return octets((clean(value) or "").encode())
+    return octets(raw if b"\x00" not in raw else raw.replace(b"\x00", "\u2400".encode()))
+
+
+_word = lru_cache(maxsize=1024)(_text)  # of those that come again and again
 
 
 def preview(entry: EntryValue) -> str:
@@ -164,14 +215,14 @@ def preview(entry: EntryValue) -> str:
     return "\n".join(pieces)[:PREVIEW]
 
 
-def _json(value: Any) -> str:
+def _json(value: Any) -> bytes:
     try:
         raw = orjson.dumps(value)
         if b"\\u0000" not in raw:
-            return raw.decode()
+            return raw
     except TypeError:  # a lone surrogate, or what no JSON is until it is cleaned
         pass
-    return orjson.dumps(clean_json(value)).decode()
+    return orjson.dumps(clean_json(value))
 
 
 def links_of(session_id: Any) -> Iterator[Link]:
@@ -276,7 +327,7 @@ def _copy_goals(session_id: Any, goals: Iterable[Goal], counted: Mapping[str, tu
         for goal in goals:
             row = goal_row(session_id, goal, counted)
             values = [getattr(row, name) for name in GOAL_COLUMNS]
-            values[_FIGURES], values[_SPANS] = _json(row.figures), multirange_text(row.spans)
+            values[_FIGURES], values[_SPANS] = _json(row.figures).decode(), multirange_text(row.spans)
             write(values)
 
 
