@@ -373,7 +373,7 @@ def test_pieces_are_what_the_newest_part_does_not_show() -> None:
 
 def test_a_long_newest_message_leaves_room_for_every_part() -> None:
     """What stays in any case is taken off before the aim is parted, so that no part goes without."""
-    plan = "".join(f"Step {n}: make module_{n} return what module_{n + 1} takes.\n" for n in range(60))
+    plan = "".join(f"Step {n}: make module_{n} return what module_{n + 1} takes.\n" for n in range(140))
     told = "\n".join(f"ledger_{m} sums its own rows, whatever handler_{m} gave it." for m in range(60))
     turns = [
         draft
