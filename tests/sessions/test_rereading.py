@@ -68,6 +68,19 @@ def test_what_people_made_stays(session: Session, admin_user: Any) -> None:
     assert session.bookmarks.get().seq == 2
 
 
+def test_a_mapping_that_was_changed_holds_for_what_is_read_again(workspace: Workspace, tmp_path: Path) -> None:
+    mapping = tmp_path / "palimpsest.toml"
+    mapping.write_text('[[mapping]]\nfiles = ["*.acme.jsonl"]\n[mapping.entry]\nrole = "$.who"\ntext = "$.words"\n')
+    path = tmp_path / "a.acme.jsonl"
+    path.write_text('{"who": "user", "words": "Hi", "said": "Good day"}\n')
+    session = Session.objects.get(pk=take_file(workspace, path).session)
+    mapping.write_text(mapping.read_text().replace("$.words", "$.said"))
+    assert take_file(workspace, path).outcome == "unchanged"
+    assert session.entries.get().text == "Hi"
+    read_again(session.pk)
+    assert session.entries.get().text == "Good day"
+
+
 def test_an_agent_whose_adapter_is_gone_is_refused(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rereading, "adapters", dict)
     with pytest.raises(Refused, match="claude-code"):
