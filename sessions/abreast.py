@@ -15,6 +15,8 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
+from sessions import aside
+
 MOST = 8  # processes: beyond, the database is what they wait for
 
 # Each is made of a clean process: one made of this, with its threads and its connection, may wait forever for what those held.
@@ -97,6 +99,7 @@ def _begin() -> None:
     # Signals for a terminal's or a service's whole group are for the one that started these, and ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    aside.none()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     importlib.import_module(_BEGUN)  # where processes are no copies of one that has read it
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Self
 
 from django.utils import timezone
 
+from sessions import aside
 from sessions.assembly import Placed
 from sessions.entries import Part
 from sessions.models import Entry, Session
@@ -41,7 +42,7 @@ class Batches:
         self.beyond: datetime | None = None  # a time that nobody can have written yet
         self.goals: dict[str, tuple[int, int]] = {}  # of each goal, how many entries came to it, and their tokens
         self._latest = timezone.now() + _AHEAD
-        self._pool: ThreadPoolExecutor | None = None  # made once there is more than a few entries
+        self._pool: Executor | None = None  # made once there is more than a few entries
         self._waiting: list[Placed] = []
         self._bytes = 0
         self._source: int | None = None
@@ -119,7 +120,7 @@ class Batches:
             return
         assert self._source is not None
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(1)
+            self._pool = aside.one()
         self._under_way.append((self._source, self._waiting, self._pool.submit(measure_entries, self._waiting)))
         self._waiting, self._bytes = [], 0
         while self._under_way and (len(self._under_way) > _BEFORE or self._under_way[0][2].done()):
@@ -133,7 +134,7 @@ class Batches:
     def _put(self, source_id: int, measured: Measured) -> None:
         if self._write is None:
             self._stack = ExitStack()
-            self._write = self._stack.enter_context(copying_entries(many=self._pool is not None))
+            self._write = self._stack.enter_context(copying_entries(many=self._pool is not None and aside.threads()))
         write_entries(self._write, self.session.pk, source_id, measured)
         for placed, size in zip(measured.placed, measured.sizes, strict=True):
             if placed.goal is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import closing
 from typing import Any, BinaryIO
 from zlib import crc32
 
 from django.db import models
 
+from sessions import aside
 from sessions.adapters.base import Line
 from sessions.models import Entry, Source, SourceChunk
 from sessions.packing import compress, decompress, unpacked
@@ -54,7 +55,7 @@ class Keeping:
         self.source = source
         self.file = file
         self.size = offset
-        self._pool: ThreadPoolExecutor | None = None  # made for what takes longer than to ask another thread
+        self._pool: Executor | None = None  # made for what takes longer than to ask another thread
         self._hasher = hashlib.sha256() if offset == 0 else None
         self._pending = bytearray()
         self._at = offset
@@ -120,7 +121,7 @@ class Keeping:
         if self._pool is None and len(data) < _FEW:
             done = work(data)
             return lambda: done
-        self._pool = self._pool or ThreadPoolExecutor(1)
+        self._pool = self._pool or aside.one()
         return self._pool.submit(work, data).result
 
     def _take_last(self) -> None:
