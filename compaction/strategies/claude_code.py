@@ -56,7 +56,7 @@ _UPS = "write-ups of Claude Code 2.1"
 
 class ClaudeCode:
     id = "claude-code"
-    version = 1
+    version = 2
     label = "Claude Code"
     about = "Clears old results, then puts the session memory or nine sections in the place of the rest; files, skills and plan return."
     params: Sequence[Param] = (
@@ -145,6 +145,7 @@ class ClaudeCode:
             reads=lambda items: fitting(pictureless(items), snapshot, whole),
             again=again,
             again_last=True,
+            window=budget.window,
         )
         return folded(name, snapshot, less, way, (), facts)
 

@@ -200,7 +200,7 @@ class Way:
     is carried on, not summarised like the rest. `behind`: the summary stands where the fold ends, not where it begins; it does so anyway where nothing
     is kept behind the fold, since the newest message would else read as if nothing had been done about it. `reads`: what the agent shows its
     summariser of the folded items. `answer`: the model's words with which the new history begins, "" where there are none. `again_last`: what comes back stands at
-    the end, not right behind the summary.
+    the end, not right behind the summary. `window`: as far as what comes back is to know it.
     """
 
     shape: str
@@ -212,6 +212,20 @@ class Way:
     answer: str = ""
     again: Again = field(default_factory=Again)
     again_last: bool = False
+    window: int | None = None
+
+
+def room_again(snapshot: Snapshot, left: Left, told: Collection[int], written: int, window: int | None) -> int:
+    """Tokens that what comes back may take together: half of what goes, so that no run is for nothing.
+
+    Where the window is known that is half of what stood there before outputs were cleared, up to half of the window: agents set their budgets
+    whatever was cleared. Where it is not known, half of what stands there now.
+    """
+    now = max(0, sum(left.tokens[n] for n in told) - written) // 2
+    if window is None:
+        return now
+    before = max(0, sum(snapshot.tokens[n] for n in told) - written) // 2
+    return max(now, min(before, window // 2))
 
 
 def folded(name: str, snapshot: Snapshot, left: Left, way: Way, keep: Collection[int], facts: dict[str, Any]) -> Plan:
@@ -232,7 +246,7 @@ def folded(name: str, snapshot: Snapshot, left: Left, way: Way, keep: Collection
         return Plan(name, Status.NOOP_NOTHING_TO_DO, reason, facts=facts)
     size = sum(left.tokens[n] for n in told)
     most = min(TYPICAL if way.most is None else way.most, max(LEAST_SUMMARY, size // 2))
-    again = way.again.within(max(0, size - most) // 2)
+    again = way.again.within(room_again(snapshot, left, told, most, way.window))
     kept = tuple(left.items[n] for n in range(len(items)) if n not in gone)
     hidden = spans(gone, items)
     ask = SummaryAsk(

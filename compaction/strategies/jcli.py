@@ -45,7 +45,7 @@ _SHOWN = 100  # characters of a command, or of a file's beginning
 
 class JCli:
     id = "j-cli"
-    version = 1
+    version = 2
     label = "j-cli"
     about = (
         "Puts a line in the place of older tool results, then turns the history into nine sections; skills come back."
@@ -113,6 +113,7 @@ class JCli:
             reads=lambda items: newest(items, params["read"]),
             answer=ANSWER if params["acknowledge"] else "",
             again=Again(skill_each=params["skill_each"], skill_total=params["skill_total"], goals=params["goals"]),
+            window=budget.window,
         )
         return folded(name, snapshot, less, way, keep, facts)
 

@@ -20,7 +20,7 @@ from compaction.merge import made, number_of, stood_for
 from compaction.outputs import Left
 from compaction.plan import Budget, Plan, Snapshot
 from compaction.reinject.cutting import head_of
-from compaction.strategies.emulation import Again, end_of, tail_to, untouched
+from compaction.strategies.emulation import Again, end_of, room_again, tail_to, untouched
 from sessions.contexts import Insert, InsertKind, Item
 from sessions.entries import Kind, Part, PartKind, Role
 
@@ -58,7 +58,7 @@ def remembered(
         return None
     size = sum(left.tokens[n] for n in told)
     written = budget.count([text])[0]
-    room = again.within(max(0, size - written) // 2)
+    room = again.within(room_again(snapshot, left, told, written, budget.window))
     hidden, absorb, places = spans(gone, items), numbers_of(items, gone), Places(snapshot, gone)
     stands = hidden | stood_for([edit for edit in snapshot.edits if isinstance(edit, Insert)], absorb)
     after = places.before(min(told))

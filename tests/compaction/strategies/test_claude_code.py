@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from compaction.outputs import CLEARED
-from compaction.plan import KeptMemory, Snapshot, Status, SummaryAsk
+from compaction.plan import Budget, FilesAsk, KeptMemory, Snapshot, Status, SummaryAsk
 from compaction.strategies import by_id
 from compaction.strategies.base import settled
 from compaction.strategies.claude_code import cleared, cold, fitting, pictureless
 from sessions.contexts import InsertKind
 from sessions.entries import GoalStatus, Role
 from sessions.goals import Goal
+from sessions.meters.tokens import count
 from tests.builders import call, context, items, media, prompt, result, say, session, snapshot
 from tests.compaction.strategies.agents import kinds, output, preset, run, said, seqs, turns, windowed
 
@@ -102,6 +103,37 @@ def test_files_come_back_at_the_end() -> None:
     assert [item.label for item in made.items[2:]] == [f"/home/ada/app/src/mod_{n}.py" for n in range(7, 12)]
     assert made.counts["re-injected"] == 5
     assert sum(change.tokens for change in made.changes) == made.tokens_after - made.tokens_before
+
+
+def test_files_come_back_by_their_own_budget_whatever_was_cleared() -> None:
+    """Old results are cleared first and leave little to fold: where the window is known that takes nothing from the files."""
+    edits = [
+        draft
+        for n in range(6)
+        for draft in (
+            call("Write", file_path=f"/home/ada/app/src/big_{n}.py", content=f"value_{n} = {n}\n" * 700),
+            result("ok"),
+        )
+    ]
+    runs = [draft for _ in range(60) for draft in output(2_000)]
+    start = session(prompt("go"), *edits, *runs, *turns(1), prompt("next"))
+    asked = {window: asks_for_files(start, window) for window in (None, 200_000, 20_000)}
+    assert asked[200_000] == (5_000, 50_000)
+    assert asked[None] < asked[200_000]
+    assert asked[20_000] == asked[None]
+    made = run("claude-code", start, windowed(200_000), skill_total=0, plan=0, goals=0)
+    assert made.counts["re-injected"] == 5
+    assert max(change.tokens for change in made.changes) > 15_000  # four of them are cut at 5,000
+    assert made.tokens_after < made.tokens_before
+
+
+def asks_for_files(start: Snapshot, window: int | None) -> tuple[int, int]:
+    budget = Budget("o200k", count, window)
+    given = settled(
+        by_id("claude-code").params, {"skill_total": 0, "plan": 0, "goals": 0, "layer_total": 0, "learned": 0}
+    )
+    plan = by_id("claude-code").plan(start, budget, given)
+    return next((ask.each, ask.total) for ask in plan.asks if isinstance(ask, FilesAsk))
 
 
 def test_skills_plan_and_goals_come_back_each_as_its_own() -> None:
