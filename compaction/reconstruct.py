@@ -89,7 +89,7 @@ def histories(
             elif part.kind is is_result and (made := calls.pop(call_id, None)) is not None:
                 output = output_of(part)
                 if not output.failed:
-                    seqs = tuple(seq for seq in (made.seq, item.seq) if seq is not None)
+                    seqs = tuple([seq for seq in (made.seq, item.seq) if seq is not None])
                     gatherer.take(made, output.text, seqs)
     return sorted((h for h in gatherer.files.values() if h.ops), key=lambda history: -history.used)
 

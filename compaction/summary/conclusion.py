@@ -85,7 +85,7 @@ def conclude(
 
 def _read(items: Sequence[Item], calls: Mapping[str, Call], decisions: Mapping[str, list[str]]) -> _Stretch:
     found = _Stretch()
-    own: dict[str, Call] = {}
+    own: dict[str, tuple[Part, int | None]] = {}
     is_call, is_result, is_text = PartKind.TOOL_CALL, PartKind.TOOL_RESULT, PartKind.TEXT
     for item in items:
         seqs = () if item.seq is None else (item.seq,)
@@ -93,11 +93,11 @@ def _read(items: Sequence[Item], calls: Mapping[str, Call], decisions: Mapping[s
             kind = part.kind
             if kind is is_call:
                 if part.call_id:
-                    own[part.call_id] = calls.get(part.call_id) or understand(part, item.seq)
+                    own[part.call_id] = (part, item.seq)
             elif kind is is_result:
-                call = own.get(part.call_id or "")
-                if call is not None:
-                    _result(found, part, call, seqs)
+                made = own.get(part.call_id or "")
+                if made is not None:
+                    _result(found, part, calls.get(part.call_id or "") or understand(*made), seqs)
             elif kind is is_text:
                 _words(found, item, part.text, seqs, decisions)
     return found

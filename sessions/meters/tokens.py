@@ -7,6 +7,7 @@ that no input is slow; a cut costs at most a token or two of accuracy.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 import orjson
@@ -92,12 +93,13 @@ def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
         return lambda texts: [meter.of(size) for size in text_sizes(texts)]
 
     lengths: dict[int, int] = {}  # of plain texts the length alone says it
+    weighed = {name for name, _ in meter.scaled.terms} | ({"utf16"} if meter.cliff is not None else set())
 
     def counted(texts: Sequence[str]) -> list[int]:
         out: list[int] = []
         for text in texts:
             if meter.json or not text.isascii():
-                out.append(meter.of(_characters(clean(text), json=bool(meter.json))))
+                out.append(meter.of(_characters(clean(text), weighed)))
                 continue
             size = len(text)
             tokens = lengths.get(size)
@@ -109,11 +111,15 @@ def counter(meter: Meter) -> Callable[[Sequence[str]], list[int]]:
     return counted
 
 
-def _characters(text: str, *, json: bool) -> SizeVector:
-    """The sizes of a text that need no vocabulary; that of its JSON only where `json` asks for it."""
-    utf8, utf16, plain = _units(text)
-    escaped = len(orjson.dumps(text)) - 2 if json else 0
-    return SizeVector(utf8, utf16, plain, chars=len(text), json=escaped)
+def _characters(text: str, weighed: AbstractSet[str]) -> SizeVector:
+    """Of the sizes of a text that need no vocabulary those in `weighed`, by their names; the others are 0."""
+    return SizeVector(
+        utf8=len(text.encode()) if "utf8" in weighed else 0,
+        utf16=len(text.encode("utf-16-le")) // 2 if "utf16" in weighed else 0,
+        ascii=len(text.encode("ascii", "ignore")) if "ascii" in weighed else 0,
+        chars=len(text),
+        json=len(orjson.dumps(text)) - 2 if "json" in weighed else 0,
+    )
 
 
 def _units(text: str) -> tuple[int, int, int]:
