@@ -20,7 +20,7 @@ from sessions.assembly import Placed
 from sessions.entries import Part
 from sessions.models import Entry, Session
 from sessions.packing import unpack
-from sessions.store import Measured, copying_entries, measure_entries, write_entries
+from sessions.store import ENTRY_ROW, Measured, copying_bytes, measure_entries, write_entries
 
 _ENTRIES = 250  # entries that are counted together
 _BYTES = (
@@ -134,7 +134,9 @@ class Batches:
     def _put(self, source_id: int, measured: Measured) -> None:
         if self._write is None:
             self._stack = ExitStack()
-            self._write = self._stack.enter_context(copying_entries(many=self._pool is not None and aside.threads()))
+            self._write = self._stack.enter_context(
+                copying_bytes(Entry._meta.db_table, ENTRY_ROW, many=self._pool is not None and aside.threads())
+            )
         write_entries(self._write, self.session.pk, source_id, measured)
         for placed, size in zip(measured.placed, measured.sizes, strict=True):
             if placed.goal is not None:

@@ -91,6 +91,11 @@ def call_of(tool: str | None, text: str) -> Call:
     return Call(nature, name, _main(given, text), given, server)
 
 
+def deed_of(tool: str | None, text: str) -> Call:
+    """A call without its words for a person: what it does, and with what arguments."""
+    return Call(nature_of(tool), "", "", _object(text))
+
+
 def patch_of(given: Mapping[str, Any], text: str) -> str | None:
     """The patch of a call that carries one in the `*** Begin Patch` form."""
     for candidate in (given.get("input"), given.get("patch"), text):

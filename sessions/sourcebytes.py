@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import closing
+from struct import Struct
 from typing import Any, BinaryIO
 from zlib import crc32
 
@@ -16,13 +17,15 @@ from sessions import aside
 from sessions.adapters.base import Line
 from sessions.models import Entry, Source, SourceChunk
 from sessions.packing import compress, decompress, unpacked
-from sessions.store import copying
+from sessions.rowbytes import octets
+from sessions.store import copying_bytes
 
 FETCHED = 4  # chunks held at once while reading
 CHUNK = 1 << 20  # bytes of a source in one row
 SMALL = (
     CHUNK // 4
 )  # a last chunk below this is written anew with what is appended, so that a live file does not crumble
+_PLACE = Struct(">h iq iq ii".replace(" ", "")).pack  # what stands before a chunk's bytes in a binary COPY
 HELD = 8  # chunks held at once while storing
 _FEW = 64 << 10  # bytes that are packed sooner than another thread is asked
 LONGEST = (
@@ -102,9 +105,9 @@ class Keeping:
                 self._last.delete()
                 self._last = None
             columns = ("source_id", "offset", "length", "data")
-            with copying(SourceChunk._meta.db_table, columns) as write:
+            with copying_bytes(SourceChunk._meta.db_table, columns) as write:
                 for offset, length, data in self._ready:
-                    write((self.source.pk, offset, length, data()))
+                    write(_PLACE(len(columns), 8, self.source.pk, 8, offset, 4, length) + octets(data()))
             self._ready = []
 
     def close(self) -> None:

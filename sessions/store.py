@@ -41,7 +41,7 @@ ENTRY_COLUMNS = (
 )  # fmt: skip
 
 # As `write_entries` writes them: first those whose bytes are always as many, which it packs at once.
-_ENTRY_ROW = (
+ENTRY_ROW = (
     "session_id", "seq", "utf8", "utf16", "ascii", "images", "documents", "tokens", "cl100k", "chars", "json", "wide_tool",
     "source_id", "byte_offset", "byte_length", "is_error", "sent", "opens_turn", "copied",
     "turn", "step", "goal", "kind", "role", "tool", "lane", "native_id", "native_parent", "response_id", "call_ids", "at", "text",
@@ -131,7 +131,7 @@ def copy_entries(session_id: Any, source_id: int, placed: Sequence[Placed]) -> N
     """Write placed entries, with their sizes, by one COPY. Inside a transaction."""
     if not placed:
         return
-    with copying_entries() as write:
+    with copying_bytes(Entry._meta.db_table, ENTRY_ROW) as write:
         write_entries(write, session_id, source_id, measure_entries(placed))
 
 
@@ -146,9 +146,9 @@ def copying(table: str, columns: Sequence[str], *, many: bool = False) -> Iterat
 
 
 @contextmanager
-def copying_entries(*, many: bool = False) -> Iterator[Callable[[bytes], None]]:
-    """A binary COPY for `write_entries`; else as `copying`."""
-    with _copy(Entry._meta.db_table, _ENTRY_ROW, many=many, form=" (FORMAT BINARY)") as copy:
+def copying_bytes(table: str, columns: Sequence[str], *, many: bool = False) -> Iterator[Callable[[bytes], None]]:
+    """A binary COPY, which takes rows as `rowbytes` makes them; else as `copying`."""
+    with _copy(table, columns, many=many, form=" (FORMAT BINARY)") as copy:
         copy.write(BEGIN)
         yield copy.write
         copy.write(END)
@@ -165,14 +165,14 @@ def _copy(table: str, columns: Sequence[str], *, many: bool, form: str = "") -> 
 
 
 def write_entries(write: Callable[[bytes], None], session_id: Any, source_id: int, measured: Measured) -> None:
-    """Entries into a binary COPY of _ENTRY_ROW."""
+    """Entries into a binary COPY of ENTRY_ROW."""
     session = UUID(str(session_id)).bytes
     rows: list[bytes] = []
     for p, size, parts in zip(measured.placed, measured.sizes, measured.parts, strict=True):
         entry = p.entry
         calls = p.call_ids
         numbers = _NUMBERS(
-            len(_ENTRY_ROW), 16, session, 4, p.seq, 4, size.utf8, 4, size.utf16, 4, size.ascii, 4, size.images, 4, size.documents,
+            len(ENTRY_ROW), 16, session, 4, p.seq, 4, size.utf8, 4, size.utf16, 4, size.ascii, 4, size.images, 4, size.documents,
             4, size.tokens, 4, size.cl100k, 4, size.chars, 4, size.json, 4, size.wide_tool, 8, source_id, 8, p.offset, 4, p.length,
             1, entry.is_error, 1, entry.sent, 1, entry.opens_turn, 1, p.copied,
         )  # fmt: skip

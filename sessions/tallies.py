@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sessions.calls import call_of, command_of, files_of, nature_of
+from sessions.calls import command_of, deed_of, files_of, nature_of
 from sessions.entries import Entry, Part, PartKind
 
 PAUSE = 600  # seconds of silence that still count as work; of a longer one so many
@@ -134,7 +134,7 @@ class Clerk:
         for part in entry.parts:
             if part.kind is not PartKind.TOOL_CALL or nature_of(part.tool) not in _WORKING:
                 continue
-            call = call_of(part.tool, part.text)
+            call = deed_of(part.tool, part.text)
             for file in files_of(call, part.text):
                 tally.touch(file)
             if call.nature == "shell" and _TEST.search(command_of(call.given)):
