@@ -74,7 +74,7 @@ def test_a_draft_is_written_read_changed_and_applied(
     assert "Bytes are read in pieces of 64 KiB." in page.locator("#section-1").input_value()
     cost = page.locator("#part-cost").inner_text()
     assert f"Written by {MODEL}, 1 call" in cost
-    assert "1,000 in, 77 out" in cost
+    assert "90,100 in, 77 out" in cost
     assert page.locator(".retention tbody tr").count() > 3
     run = aside(Run.objects.get)
     assert (run.state, aside(head_of, session), aside(context_hash, session)) == (Run.State.HELD, head, before)
