@@ -96,8 +96,14 @@ def _as_paired(found: Difference) -> bool:
     return (
         GONE not in found.stands
         and not any(item.calls or item.results for item in found.new)
-        and all(_ids(found.before[place].parts) == _ids(found.after[n].parts) for place, n in found.less)
+        and all(_same_ids(found.before[place].parts, found.after[n].parts) for place, n in found.less)
     )
+
+
+def _same_ids(was: Sequence[Part], now: Sequence[Part]) -> bool:
+    if len(was) == 1 == len(now) and was[0].kind is now[0].kind:  # most
+        return (was[0].call_id or "") == (now[0].call_id or "")
+    return _ids(was) == _ids(now)
 
 
 def _ids(parts: Iterable[Part]) -> list[tuple[PartKind, str]]:

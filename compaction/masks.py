@@ -52,7 +52,15 @@ def is_mask(part: Part) -> bool:
 
 def maskable(item: Item, calls: Mapping[str, Call]) -> bool:
     """Whether an item is an entry whose results may be masked: not pinned, of no protected tool, not masked already."""
-    if item.seq is None or item.pinned or item.signed:
+    if item.seq is None or item.pinned:
+        return False
+    if len(item.parts) == 1:  # most of them
+        part = item.parts[0]
+        if part.kind is not PartKind.TOOL_RESULT or part.signed or part.text.startswith(MARK):
+            return False
+        call = calls.get(part.call_id or "")
+        return call is None or call.kind not in PROTECTED
+    if item.signed:
         return False
     written = False
     for part in item.parts:

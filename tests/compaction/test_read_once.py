@@ -63,6 +63,7 @@ def test_what_no_edit_touched_is_not_read_again(
     tmp_path: Path, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     taken = take_file(a_workspace(), corpus.write(tmp_path, 120, compacting=False))
+    assert taken.session is not None
     session = Session.objects.get(pk=taken.session)
     made = snapshot_of(session, base_of(session))
     with django_assert_num_queries(0):
