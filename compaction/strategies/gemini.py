@@ -8,14 +8,14 @@ preview of outputs far back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compaction.finishing import finished
 from compaction.folding import blocks_of, hopeless
 from compaction.masks import MARK
 from compaction.merge import made_at
-from compaction.outputs import CUT, Output, left, outputs_of
+from compaction.outputs import CUT, Left, Output, left, outputs_of
 from compaction.plan import Answer, Budget, Outcome, Plan, Snapshot, Status
 from compaction.strategies.base import Param
 from compaction.strategies.emulation import DUE, Again, Way, compact_param, folded, light, summary_param, used
@@ -36,7 +36,7 @@ _HEAD = 5  # a fifth of what stays of an output is its head
 
 class Gemini:
     id = "gemini"
-    version = 1
+    version = 2
     label = "Gemini CLI"
     about = (
         "Cuts old tool outputs to a budget and turns all but the last part into a state snapshot, read a second time."
@@ -108,9 +108,7 @@ class Gemini:
         facts: dict[str, Any] = {"used": used(params, threshold=at), "before": snapshot.total}
         outputs = outputs_of(snapshot)
         due = params["compact"] != DUE or (at is not None and snapshot.total >= at)
-        cut = cuts(outputs, params) if due and params["old"] != WHOLE else {}
-        masked = far(outputs, snapshot, cut, params) if params["mask"] else {}
-        less = left(snapshot, budget, ((outputs[n], text) for n, text in (cut | masked).items()))
+        cut, masked, less = _lessened(outputs, snapshot, budget, params, cutting=due and params["old"] != WHOLE)
         facts |= {"cut_outputs": len(cut), "masked_outputs": len(masked)}
         done = light(name, params["compact"], snapshot.total, at, less, facts)
         if done is not None:
@@ -151,6 +149,26 @@ class Gemini:
 
 
 STRATEGY = Gemini()
+
+
+def _lessened(
+    outputs: Sequence[Output], snapshot: Snapshot, budget: Budget, params: Mapping[str, Any], *, cutting: bool
+) -> tuple[Mapping[int, str], Mapping[int, str], Left]:
+    """What outputs are cut and masked to, by their number, and the context with them.
+
+    One with which less would save nothing stays whole, and is charged whole: else a second time would find that the budget was spent
+    otherwise, and cut another.
+    """
+    whole: set[int] = set()
+    while True:
+        now = [replace(output, free=False) if n in whole else output for n, output in enumerate(outputs)]
+        cut = cuts(now, params) if cutting else {}
+        masked = far(now, snapshot, cut, params) if params["mask"] else {}
+        less = left(snapshot, budget, ((now[n], text) for n, text in (cut | masked).items()))
+        stayed = {n for n in cut | masked if snapshot.items[now[n].n].seq not in less.bodies}
+        if not stayed:
+            return cut, masked, less
+        whole |= stayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +254,18 @@ def far(
     outputs: Sequence[Output], snapshot: Snapshot, cut: Mapping[int, str], params: Mapping[str, Any]
 ) -> dict[int, str]:
     """By their number, the outputs that masking takes, with the preview that is left of each: all beyond the newest `protect` tokens, where
-    they are at least `free` together. The last message is not looked at.
+    they are at least `free` together. The last message is not looked at, and what a preview would not shorten stays.
     """
     found: dict[int, str] = {}
     counter = freed = 0
     for n, output in enumerate(outputs):
         if output.n == len(snapshot.items) - 1 or output.less or not output.free:
             continue
-        size = _tokens(cut.get(n, output.part.text))
+        text = cut.get(n, output.part.text)
+        size = _tokens(text)
         counter += size
-        if counter > params["protect"]:
-            found[n] = previewed(output)
+        if counter > params["protect"] and len(less := previewed(output)) < len(text):
+            found[n] = less
             freed += size
     return found if freed >= params["free"] else {}
 
