@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compaction.notes.sections import ALL, EACH, TITLES, BadText, Line, Notes, fitted, parse, render
+from compaction.notes.sections import ALL, EACH, TITLES, BadText, Line, Notes, fitted, parse, render, uncounted
 from compaction.notes.updating import settled
 from compaction.plan import Count, NotWritten, Status
 from compaction.summarisers.transcript import TooLarge, fenced, lay_out
@@ -64,7 +64,8 @@ def ask_for(notes: Notes, items: Sequence[Item], capacity: Capacity, count: Coun
             now = notes
             for piece in lay_out(events, room, count).pieces:
                 now = _taken(now, _answered(now, piece, output, ask), {seq for event in events for seq in event.seqs})
-            return fitted(replace(now, until=until), count)
+            # Its words stand for the turn that goes on too: who counts calls again begins with the next.
+            return fitted(replace(now, until=until, open=uncounted(f"turn:{until}")), count)
         except TooLarge as large:
             raise NotWritten(Status.FAILED_CONTEXT_OVERFLOW, f"the model's window is too small: {large}") from large
         except Overflow as overflow:

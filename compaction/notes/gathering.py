@@ -24,6 +24,7 @@ from compaction.notes.sections import (
     WORKLOG,
     Line,
     Notes,
+    uncounted,
 )
 from compaction.summary.events import Event, Voice, is_edit
 from compaction.summary.facts import Failure, Findings, edits_of, find, unmarked
@@ -50,13 +51,11 @@ _DOCUMENT = re.compile(
 
 @dataclass(slots=True)
 class Gathered:
-    """`lines`: by section, in order of time. `solved`: keys of what failed and has succeeded since. `turn`: as in `Notes`. `said`: whether the
-    state of things was spoken of anew.
-    """
+    """`lines`: by section, in order of time. `solved`: keys of what failed and has succeeded since. `open`: as in `Notes`."""
 
     lines: list[list[Line]] = field(default_factory=lambda: [[] for _ in TITLES])
     solved: dict[str, int] = field(default_factory=dict)
-    turn: str = ""
+    open: Line | None = None
 
     def add(self, section: int, text: str, seqs: Sequence[int], key: str = "", weight: int = 1, **data: Any) -> None:
         if text.strip():
@@ -67,7 +66,7 @@ class Gathered:
 
 def gather(events: Sequence[Event], before: Notes, *, title: str = "") -> Gathered:
     """What these events add. `before`: the memory up to them, whose figures go on counting. `title`: the session's, where it has one."""
-    out = Gathered(turn=before.turn)
+    out = Gathered(open=before.open)
     known = {line.key: line for line in before.lines if line.key}
     found = find(events)
     _title(out, found, known, title)
@@ -216,41 +215,46 @@ def _learnings(out: Gathered, found: Findings) -> None:
 
 def _worklog(out: Gathered, events: Sequence[Event], known: Mapping[str, Line]) -> None:
     """A line for each turn: what was asked, how many calls, which files changed; and what the assistant said at its end, as a result."""
-    open_: dict[str, Any] = {}
-    seqs: list[int] = []
-    last: tuple[str, tuple[int, ...]] | None = None
-    if out.turn in known:
-        line = known[out.turn]
-        open_, seqs = dict(line.data), list(line.seqs)
-        said = known.get("state:said")
-        last = (said.data["words"], said.seqs) if said is not None else None
+    turn = "" if out.open is None else out.open.key
+    figures = {} if out.open is None else dict(out.open.data)
+    seqs = [] if out.open is None else list(out.open.seqs)
+    said = known.get("state:said") if figures else None
+    last = (said.data["words"], said.seqs) if said is not None else None
 
     def close() -> None:
-        if out.turn:
+        if figures:
             # A turn in which nothing was done says little: its request stands in the specification.
-            out.add(WORKLOG, _worked(open_), seqs, out.turn, 1 if open_["calls"] else 0, **open_)
+            out.add(WORKLOG, _worked(figures), seqs, turn, 1 if figures["calls"] else 0, **figures)
 
     for event in events:
         if event.voice is Voice.USER:
             close()
-            if last is not None and out.turn:
-                out.add(RESULTS, last[0], last[1], f"result:{last[1][0] if last[1] else out.turn}", 2)
-            out.turn, last, seqs = f"turn:{event.seqs[0] if event.seqs else event.n}", None, list(event.seqs)
-            open_ = {"asked": one_line(event.text, 120), "calls": 0, "failed": 0, "files": []}
+            if last is not None and turn:
+                out.add(RESULTS, last[0], last[1], f"result:{last[1][0] if last[1] else turn}", 2)
+            turn, last, seqs = f"turn:{event.seqs[0] if event.seqs else event.n}", None, list(event.seqs)
+            figures = _begun(one_line(event.text, 120))
             continue
-        if not out.turn:
-            out.turn, open_ = "turn:-1", {"asked": "", "calls": 0, "failed": 0, "files": []}
+        if not turn:
+            turn, figures = "turn:-1", _begun("")
         if event.voice is Voice.ASSISTANT:
             last = _gist(event.text, _WORDS), event.seqs
+        elif not figures:
+            continue  # of a turn that nobody counted from its beginning no figure is known
         elif event.voice is Voice.CALL:
-            open_["calls"] += 1
+            figures["calls"] += 1
             seqs.extend(event.seqs)
         elif event.voice is Voice.RESULT:
-            open_["failed"] += event.failed
+            figures["failed"] += event.failed
             if not event.failed and is_edit(event) and event.call is not None:
                 paths = [path for path, *_ in edits_of(event.call)]
-                open_["files"] = list(dict.fromkeys([*open_["files"], *paths]))[-40:]
+                figures["files"] = list(dict.fromkeys([*figures["files"], *paths]))[-40:]
     close()
+    if turn:
+        out.open = out.lines[WORKLOG][-1] if figures else uncounted(turn)
+
+
+def _begun(asked: str) -> dict[str, Any]:
+    return {"asked": asked, "calls": 0, "failed": 0, "files": []}
 
 
 def _worked(turn: Mapping[str, Any]) -> str:

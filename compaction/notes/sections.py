@@ -58,13 +58,14 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Notes:
     """A session's memory. `until`: the newest entry that is in it. `struck`: names of lines that a person took out: they do not come back.
-    `turn`: key of the worklog's line that is still open.
+    `open`: the worklog's line of the turn that still goes on, also where the worklog had no room for it or a person took it out: its figures
+    go on counting. Without `data` nobody has counted them from its beginning, and it gets no line.
     """
 
     sections: tuple[tuple[Line, ...], ...] = ((),) * len(TITLES)
     until: int = -1
     struck: frozenset[str] = frozenset()
-    turn: str = ""
+    open: Line | None = None
 
     @property
     def empty(self) -> bool:
@@ -82,14 +83,14 @@ class Notes:
             ],
             "until": self.until,
             "struck": sorted(self.struck),
-            "turn": self.turn,
+            "open": None if self.open is None else _line_json(self.open),
         }
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Notes:
         by_title = {one["title"]: one["lines"] for one in raw["sections"]}
         sections = tuple(tuple(_line_of(one) for one in by_title.get(title, ())) for title in TITLES)
-        return cls(sections, raw["until"], frozenset(raw["struck"]), raw["turn"])
+        return cls(sections, raw["until"], frozenset(raw["struck"]), _open_of(raw, sections[WORKLOG]))
 
 
 def _line_json(line: Line) -> dict[str, Any]:
@@ -112,6 +113,19 @@ def _line_of(raw: Mapping[str, Any]) -> Line:
         raw.get("data", {}),
         raw.get("own", False),
     )
+
+
+def _open_of(raw: Mapping[str, Any], worklog: Sequence[Line]) -> Line | None:
+    """The line of the turn that goes on. Versions of before it was kept have its key alone, and its figures where the worklog has the line."""
+    if "open" in raw:
+        return None if raw["open"] is None else _line_of(raw["open"])
+    key = raw["turn"]
+    return next((line for line in worklog if line.key == key), uncounted(key)) if key else None
+
+
+def uncounted(turn: str) -> Line:
+    """A turn that goes on and whose beginning nobody has counted."""
+    return Line("", key=turn)
 
 
 def render(notes: Notes) -> str:

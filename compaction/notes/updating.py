@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from compaction.notes.gathering import Gathered, gather
-from compaction.notes.sections import ERRORS, STATE, Line, Notes, fitted
+from compaction.notes.sections import ERRORS, STATE, Line, Notes, fitted, uncounted
 from compaction.plan import Count
 from compaction.summary.events import read
 from sessions.contexts import Item
@@ -38,7 +38,7 @@ def update(notes: Notes, items: Iterable[Item], count: Count, *, title: str = ""
         for n, (lines, new_lines) in enumerate(zip(start.sections, found.lines, strict=True))
     )
     sections = (*sections[:ERRORS], _solved(sections[ERRORS], found), *sections[ERRORS + 1 :])
-    return fitted(replace(start, sections=sections, until=until, turn=found.turn), count)
+    return fitted(replace(start, sections=sections, until=until, open=found.open), count)
 
 
 def settled(items: Sequence[Item]) -> int:
@@ -63,12 +63,16 @@ def settled(items: Sequence[Item]) -> int:
 
 
 def without(notes: Notes, gone: Ranges) -> Notes:
-    """The notes without the lines that rest on these entries alone; a person's stay."""
-    sections = tuple(
-        tuple(line for line in lines if line.own or not line.seqs or not all(seq in gone for seq in line.seqs))
-        for lines in notes.sections
-    )
-    return notes if sections == notes.sections else replace(notes, sections=sections)
+    """The notes without the lines that rest on these entries alone; a person's stay. A turn that goes on from nothing else is counted no more."""
+    sections = tuple(tuple(line for line in lines if line.own or not _rests_on(line, gone)) for lines in notes.sections)
+    open_ = notes.open
+    if open_ is not None and open_.data and _rests_on(open_, gone):
+        open_ = uncounted(open_.key)
+    return notes if (sections, open_) == (notes.sections, notes.open) else replace(notes, sections=sections, open=open_)
+
+
+def _rests_on(line: Line, gone: Ranges) -> bool:
+    return bool(line.seqs) and all(seq in gone for seq in line.seqs)
 
 
 def _merged(n: int, lines: Sequence[Line], new: Sequence[Line], struck: frozenset[str]) -> tuple[Line, ...]:

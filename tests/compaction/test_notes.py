@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction.notes.asking import ask_for
 from compaction.notes.due import Since, due
 from compaction.notes.editing import TooLong, compare, edited
 from compaction.notes.sections import (
@@ -24,10 +27,11 @@ from compaction.notes.sections import (
     section_text,
 )
 from compaction.notes.updating import update
+from compaction.summarisers.writing import Capacity, Reply
 from sessions.contexts import Item
 from sessions.meters.tokens import count
 from sessions.ranges import Ranges
-from tests.builders import call, items, prompt, result, say
+from tests.builders import Draft, call, items, prompt, result, say
 from tests.compaction.histories import turns
 
 HISTORIES = st.lists(turns(), max_size=7).map(lambda drawn: items([draft for turn in drawn for draft in turn]))
@@ -145,6 +149,60 @@ def test_what_was_rolled_back_goes_and_a_persons_line_does_not() -> None:
     assert "paint it blue" not in render(after)
     assert "blue is wrong" in render(after)
     assert any("It is blue" in line.text for line in notes.sections[STATE])
+
+
+def made(number: int) -> list[Draft]:
+    return [one for n in range(number) for one in (call("Bash", command=f"make {n}"), result("ok"))]
+
+
+def worklog(notes: Notes) -> list[str]:
+    return [line.text for line in notes.sections[WORKLOG] if not line.own]
+
+
+def test_a_turn_whose_line_was_taken_out_goes_on_without_one() -> None:
+    log = items([prompt("Build it."), *made(2)])
+    notes = update(Notes(), log, count)
+    assert worklog(notes) == ["“Build it.”: 2 calls"]
+    mine = edited(notes, notes, render(notes).replace("- “Build it.”: 2 calls", "- built twice"), count)
+    then = items([*made(3), prompt("Test it."), *made(1)], log)
+    assert worklog(in_pieces(then, 1, mine)) == ["“Test it.”: 1 call"]
+
+
+def test_a_turn_is_counted_on_while_the_worklog_has_no_room_for_its_line() -> None:
+    log = items([prompt("Build it.")])
+    long = "# Worklog\n- " + "many words " * 995
+    notes = update(Notes(), log, count)
+    full = edited(notes, notes, render(notes).replace("# Worklog", long), count)
+    assert worklog(full) == []
+    log = items(made(3), log)
+    full = Notes.from_json(update(full, log, count).to_json())
+    assert worklog(full) == []
+    after = edited(full, full, render(full).replace(long.rstrip(), "# Worklog"), count)
+    assert worklog(in_pieces(items(made(2), log), 3, after)) == ["“Build it.”: 5 calls"]
+
+
+def test_of_a_turn_that_was_rolled_back_or_that_a_model_wrote_of_nothing_is_counted() -> None:
+    log = items([prompt("Build it."), say("Yes."), *made(2)])
+    back = update(update(Notes(), log[:2], count), log, count, gone=Ranges.of([(0, 2)]))
+    text = "\n".join(f"# {title}\n- a line of {title}" for title in TITLES)
+    written = ask_for(update(Notes(), log[:2], count), log, Capacity(), count, lambda request: Reply(text))
+    for notes in (back, written):
+        kept = worklog(notes)
+        assert not any("call" in line for line in kept)
+        then = in_pieces(items([*made(1), prompt("Test it."), *made(1)], log), 1, notes)
+        assert worklog(then) == [*kept, "“Test it.”: 1 call"]
+
+
+@pytest.mark.parametrize(("there", "lines"), [(True, ["“Build it.”: 3 calls"]), (False, [])])
+def test_versions_of_before_the_open_turn_was_kept(there: bool, lines: list[str]) -> None:
+    log = items([prompt("Build it."), *made(2)])
+    notes = update(Notes(), log, count)
+    if not there:
+        notes = replace(notes, sections=(*notes.sections[:WORKLOG], ()))
+    old = {key: value for key, value in notes.to_json().items() if key != "open"} | {"turn": "turn:0"}
+    read = Notes.from_json(old)
+    assert worklog(update(read, items(made(1), log), count)) == lines
+    assert Notes.from_json(Notes().to_json() | {"turn": ""}) == Notes()
 
 
 def test_a_text_that_lacks_a_heading_or_is_too_long_is_refused() -> None:
