@@ -7,8 +7,8 @@ preview of outputs far back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from compaction.finishing import finished
@@ -156,19 +156,20 @@ def _lessened(
 ) -> tuple[Mapping[int, str], Mapping[int, str], Left]:
     """What outputs are cut and masked to, by their number, and the context with them.
 
-    One with which less would save nothing stays whole, and is charged whole: else a second time would find that the budget was spent
+    One with which less would save nothing stays as it is and is charged so: else a second time would find that the budget was spent
     otherwise, and cut another.
     """
-    whole: set[int] = set()
+    uncut: set[int] = set()
+    unmasked: set[int] = set()
     while True:
-        now = [replace(output, free=False) if n in whole else output for n, output in enumerate(outputs)]
-        cut = cuts(now, params) if cutting else {}
-        masked = far(now, snapshot, cut, params) if params["mask"] else {}
-        less = left(snapshot, budget, ((now[n], text) for n, text in (cut | masked).items()))
-        stayed = {n for n in cut | masked if snapshot.items[now[n].n].seq not in less.bodies}
+        cut = cuts(outputs, params, uncut) if cutting else {}
+        masked = far(outputs, snapshot, cut, params, unmasked) if params["mask"] else {}
+        less = left(snapshot, budget, ((outputs[n], text) for n, text in (cut | masked).items()))
+        stayed = {n for n in cut | masked if snapshot.items[outputs[n].n].seq not in less.bodies}
         if not stayed:
             return cut, masked, less
-        whole |= stayed
+        unmasked |= stayed & masked.keys()
+        uncut |= stayed - masked.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,16 +205,16 @@ def split_point(contents: Sequence[Content], share: float) -> int:
     return len(contents) if contents and contents[-1].answers else last
 
 
-def cuts(outputs: Sequence[Output], params: Mapping[str, Any]) -> dict[int, str]:
+def cuts(outputs: Sequence[Output], params: Mapping[str, Any], stay: Collection[int] = ()) -> dict[int, str]:
     """By their number, the outputs that lie beyond the budget (counted from the newest) and what is left of each.
 
-    What is left is charged to the budget, so that older, small outputs may still stay whole.
+    What is left is charged to the budget, so that older, small outputs may still stay whole. `stay`: numbers of those that are not cut.
     """
     texts: dict[int, str] = {}
     counter = 0
     for n, output in enumerate(outputs):
         size = _tokens(output.part.text)
-        if counter + size > params["outputs"] and output.free and not output.less:
+        if counter + size > params["outputs"] and output.free and not output.less and n not in stay:
             text = shortened(output.part.text, params)
             if len(text) < len(output.part.text):
                 texts[n] = text
@@ -251,10 +252,15 @@ def head_and_tail(text: str, most: int) -> str:
 
 
 def far(
-    outputs: Sequence[Output], snapshot: Snapshot, cut: Mapping[int, str], params: Mapping[str, Any]
+    outputs: Sequence[Output],
+    snapshot: Snapshot,
+    cut: Mapping[int, str],
+    params: Mapping[str, Any],
+    stay: Collection[int] = (),
 ) -> dict[int, str]:
     """By their number, the outputs that masking takes, with the preview that is left of each: all beyond the newest `protect` tokens, where
-    they are at least `free` together. The last message is not looked at, and what a preview would not shorten stays.
+    they are at least `free` together. The last message is not looked at, and what a preview would not shorten stays, as
+    do the numbers in `stay`.
     """
     found: dict[int, str] = {}
     counter = freed = 0
@@ -264,7 +270,7 @@ def far(
         text = cut.get(n, output.part.text)
         size = _tokens(text)
         counter += size
-        if counter > params["protect"] and len(less := previewed(output)) < len(text):
+        if counter > params["protect"] and n not in stay and len(less := previewed(output)) < len(text):
             found[n] = less
             freed += size
     return found if freed >= params["free"] else {}

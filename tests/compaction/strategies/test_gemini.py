@@ -6,11 +6,12 @@ import pytest
 
 from compaction.outputs import outputs_of
 from compaction.plan import Status, SummaryAsk
+from compaction.preview import Preview
 from compaction.strategies import by_id
 from compaction.strategies.base import settled
 from compaction.strategies.gemini import ANSWER, Content, cuts, far, head_and_tail, last_lines, previewed, split_point
 from sessions.contexts import InsertKind
-from tests.builders import call, items, native_summary, prompt, result, say, session, snapshot
+from tests.builders import Draft, call, items, native_summary, prompt, result, say, session, snapshot
 from tests.compaction.strategies.agents import kinds, output, preset, run, said, turns, windowed
 
 USER, MODEL, CALL = (True, False), (False, True), (False, False)
@@ -147,6 +148,54 @@ def test_outputs_alone() -> None:
     assert made.counts["folded"] == 0
     again = preset("gemini", "outputs only", snapshot(start.log(), made.edits))
     assert again.status is Status.NOOP_NOTHING_TO_DO
+
+
+def shown(text: str, command: str = "") -> list[Draft]:
+    return [call("Bash", command=command or "make"), result(text)]
+
+
+DENSE = "".join(chr(0x4E00 + n * 37) for n in range(250))  # a token a character and more
+
+
+def again(start: Any, **params: Any) -> tuple[dict[int | None, str], Preview]:
+    """What a first run leaves of the outputs, by the entry, and a second run, behind it."""
+    first = run("gemini", start, compact="never", **params)
+    left = {item.seq: item.parts[0].text for item in first.items if item.masked}
+    return left, run("gemini", snapshot(start.log(), first.edits), compact="never", **params)
+
+
+def test_a_preview_that_is_longer_than_what_a_cut_leaves_takes_nothing_of_the_budget() -> None:
+    """Put in the cut's place it would be charged more the second time, and the oldest output would be cut too."""
+    new = "new " * 1_000
+    start = session(prompt("go"), *shown("old " * 100), *shown(new), *shown(new), say("ok"))
+    assert len(head_and_tail(new, 100)) // 4 == 40
+    assert len(previewed(outputs_of(start)[1])) // 4 > 100
+    # Twice 40 and the oldest, whole, are within the budget; the newest alone is within what is not masked.
+    left, second = again(start, chars=100, outputs=190, protect=45, free=0)
+    assert second.status is Status.NOOP_NOTHING_TO_DO, second.plan.facts
+    assert left == {4: head_and_tail(new, 100), 6: head_and_tail(new, 100)}
+
+
+def test_an_output_that_less_would_not_shorten_is_charged_whole() -> None:
+    """Charged as if it were cut, the oldest would fit behind it the first time, and the second not, when the newest is a preview."""
+    old, gaps, new = "old\n" * 100, " " * 1_700 + "\nok", ("new " * 6 + "\n") * 100
+    cut, charged = last_lines(new, 30), len(last_lines(gaps, 30)) // 4
+    budget = len(cut) // 4 + len(gaps) // 4 - 1
+    assert len(cut) // 4 + charged + len(old) // 4 <= budget
+    start = session(prompt("go"), *shown(old), *shown(gaps), *shown(new), say("ok"))
+    left, second = again(start, old="its last lines", outputs=budget, protect=0, free=500)
+    assert second.status is Status.NOOP_NOTHING_TO_DO, second.plan.facts
+    assert left == {6: cut, 2: last_lines(old, 30)}
+
+
+def test_an_output_that_a_preview_would_not_shorten_is_cut_where_that_does() -> None:
+    """Else it would be cut the second time, when what was left with less counts no more among the newest, which are not masked."""
+    gaps = " " * 120 + DENSE[:130] + " " * 2_000 + DENSE
+    new = "new " * 1_000
+    start = session(prompt("go"), *shown(gaps), *shown(new), *shown(new), say("ok"))
+    left, second = again(start, chars=700, outputs=0, protect=200, free=0)
+    assert second.status is Status.NOOP_NOTHING_TO_DO, second.plan.facts
+    assert left == {6: head_and_tail(new, 700), 4: previewed(outputs_of(start)[1]), 2: head_and_tail(gaps, 700)}
 
 
 def test_three_times_in_a_row() -> None:
