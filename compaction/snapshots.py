@@ -98,8 +98,8 @@ def snapshot_of(
         return tuple(project_memory.accepted(session))
 
     return Snapshot(
-        items=tuple(replace(item, pinned=True) if item.seq in pins else item for item in items),
-        tokens=tuple(meter.of(item.sizes) for item in items),
+        items=tuple([replace(item, pinned=True) if item.seq in pins else item for item in items] if pins else items),
+        tokens=tuple(meter.each_of([item.sizes for item in items])),
         last_seq=base.last_seq,
         edits=tuple(edits),
         ghosts=base.version.hidden,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from compaction.blocks import is_boundary
 from compaction.finishing import LANDS, finished
-from compaction.folding import Places, blocks_of, fold_of, hopeless, numbers_of, spans
+from compaction.folding import Places, blocks_of, hopeless, kept_blocks, numbers_of, spans, stays
 from compaction.plan import Answer, Budget, Fold, Outcome, Plan, Snapshot, Status, SummaryAsk
 from compaction.strategies.base import Param
 from compaction.strategies.safety import over
@@ -98,7 +99,7 @@ class GoalTree:
         left = snapshot.total - _freed(snapshot, params["summary"], folded)
         if at is not None and left > at and params["full"] != _NOTHING:
             facts["left"] = left
-            out = set().union(*(part for _, part, _, _ in folded)) | _notes(snapshot)
+            out = set(chain.from_iterable(part for _, part, _, _ in folded)) | _notes(snapshot)
             then = over(name, params["full"], plan, snapshot, budget, out, at)
             if then.status in LANDS:
                 return replace(then, facts={**facts, **then.facts})
@@ -162,21 +163,27 @@ def _roots(goals: Mapping[str, Goal], which: str, named: frozenset[str]) -> dict
     return {path: found for path in goals if (found := top(path)) is not None and path not in live}
 
 
-def _branches(snapshot: Snapshot, roots: Mapping[str, str], *, keep_messages: bool) -> dict[str, set[int]]:
-    """The positions of each closed branch that go: whole answers that lie in it, and our earlier notes on goals of it."""
+def _branches(snapshot: Snapshot, roots: Mapping[str, str], *, keep_messages: bool) -> dict[str, list[int]]:
+    """The positions of each closed branch that go, in their order: whole answers that lie in it, and our earlier notes on goals of it."""
     items = snapshot.items
-    of = blocks_of(snapshot).of
+    blocks = blocks_of(snapshot)
+    of = blocks.of
     owner = [roots.get((item.goal if item.seq is not None else _goal_of(item)) or "") for item in items]
-    mixed: set[int] = set()
-    first: dict[int, str | None] = {}
-    for n, root in enumerate(owner):
-        if first.setdefault(of[n], root) != root:
-            mixed.add(of[n])
-    found: dict[str, set[int]] = {}
-    for n in fold_of(snapshot, (n for n, root in enumerate(owner) if root is not None and of[n] not in mixed)):
-        root = owner[n]
-        if root is not None and not (keep_messages and is_boundary(items[n])):
-            found.setdefault(root, set()).add(n)
+    # Of each block the branch that all of it lies in: only such blocks go, and those in which nothing stays whole.
+    branch = [owner[n] for n in blocks.first]
+    for block, root in zip(of, owner, strict=True):
+        if branch[block] is not root and branch[block] != root:
+            branch[block] = None
+    for block in kept_blocks(snapshot):
+        branch[block] = None
+    found: dict[str, list[int]] = {}
+    for n, block in enumerate(of):
+        root = branch[block]
+        if root is None:
+            continue
+        item = items[n]
+        if not (keep_messages and is_boundary(item)) and (item.seq is not None or not stays(item)):
+            found.setdefault(root, []).append(n)
     return found
 
 
@@ -189,20 +196,20 @@ def _goal_of(item: Item) -> str | None:
 
 
 def _worth_a_note(
-    snapshot: Snapshot, budget: Budget, goals: Mapping[str, Goal], branches: Mapping[str, set[int]]
-) -> list[tuple[str, set[int], str, int]]:
+    snapshot: Snapshot, budget: Budget, goals: Mapping[str, Goal], branches: Mapping[str, Sequence[int]]
+) -> list[tuple[str, Sequence[int], str, int]]:
     """Path, positions, heading and room of each branch that a note makes smaller, in order of place."""
-    wanted = [(path, part) for path, part in sorted(branches.items(), key=lambda one: min(one[1])) if len(part) > 1]
+    wanted = [(path, part) for path, part in sorted(branches.items(), key=lambda one: one[1][0]) if len(part) > 1]
     heads = [_head(goals[path]) for path, _ in wanted]
     out = []
     for (path, part), head, cost in zip(wanted, heads, budget.count(heads), strict=True):
-        room = sum(snapshot.tokens[n] for n in part) - cost
+        room = sum([snapshot.tokens[n] for n in part]) - cost
         if room >= _LEAST_SAVED:
             out.append((path, part, head, room))
     return out
 
 
-def _freed(snapshot: Snapshot, summary: int, branches: Sequence[tuple[str, set[int], str, int]]) -> int:
+def _freed(snapshot: Snapshot, summary: int, branches: Sequence[tuple[str, Sequence[int], str, int]]) -> int:
     """About how many tokens the folds free: each note as long as it may be."""
     return sum(room - _note(summary, room) for _, _, _, room in branches)
 
@@ -231,11 +238,11 @@ def _folded(
     name: str,
     snapshot: Snapshot,
     summary: int,
-    branches: Sequence[tuple[str, set[int], str, int]],
+    branches: Sequence[tuple[str, Sequence[int], str, int]],
     facts: dict[str, Any],
 ) -> Plan:
     items = snapshot.items
-    gone = set().union(*(part for _, part, _, _ in branches))
+    gone = set(chain.from_iterable(part for _, part, _, _ in branches))
     places = Places(snapshot, gone)
     folds: list[Fold] = []
     asks: list[SummaryAsk] = []
@@ -243,9 +250,9 @@ def _folded(
         most = _note(summary, room)
         key = f"goal-{path}"
         if most:
-            asks.append(SummaryAsk(key, tuple(items[n] for n in sorted(part)), (), most, template=CONCLUSION))
+            asks.append(SummaryAsk(key, tuple([items[n] for n in part]), (), most, template=CONCLUSION))
         numbers = numbers_of(items, part)
-        folds.append(Fold(key, spans(part, items), places.before(min(part)), f"Goal {path}", head, "", numbers))
+        folds.append(Fold(key, spans(part, items), places.before(part[0]), f"Goal {path}", head, "", numbers))
     facts |= {
         "folded_entries": sum(1 for n in gone if items[n].seq is not None),
         "folded_tokens": sum(snapshot.tokens[n] for n in gone),

@@ -67,8 +67,17 @@ def conclude(
     lines = _lines(_read(items, calls or {}, decisions or {}))
     if not lines:
         lines = [_Line(0, (0, 0), NOTHING.removeprefix("- "), ())]
-    costs = count([bullet(line.text) + "\n" for line in lines])
-    room = max_tokens
+    bullets = [bullet(line.text) for line in lines]
+    costs = count([f"{one}\n" for one in bullets])
+    if sum(costs) > max_tokens:
+        lines = _weightiest(lines, costs, max_tokens)
+        bullets = [bullet(line.text) for line in lines]
+    section = Section(TITLE, tuple([(line.text, line.seqs) for line in lines]))
+    return SummaryAnswer(key, "\n".join(bullets), NAME, (section,))
+
+
+def _weightiest(lines: Sequence[_Line], costs: Sequence[int], room: int) -> list[_Line]:
+    """As many lines as there is room for, by their rank, in their place."""
     chosen: list[_Line] = []
     for line, cost in sorted(zip(lines, costs, strict=True), key=lambda pair: (pair[0].rank, pair[0].place)):
         if cost <= room:
@@ -78,9 +87,7 @@ def conclude(
             line.text = clip(line.text, max(8, len(line.text) * (room - 6) // cost))
             chosen.append(line)
             room = 0
-    chosen.sort(key=lambda line: line.place)
-    text = "\n".join(bullet(line.text) for line in chosen)
-    return SummaryAnswer(key, text, NAME, (Section(TITLE, tuple((line.text, line.seqs) for line in chosen)),))
+    return sorted(chosen, key=lambda line: line.place)
 
 
 def _read(items: Sequence[Item], calls: Mapping[str, Call], decisions: Mapping[str, list[str]]) -> _Stretch:
@@ -151,6 +158,7 @@ def _result(found: _Stretch, part: Part, call: Call, seqs: tuple[int, ...]) -> N
 
 
 def _lines(found: _Stretch) -> list[_Line]:
+    """The lines, each in its place."""
     out: list[_Line] = []
 
     def add(rank: int, section: int, texts: Iterable[tuple[str, tuple[int, ...]]]) -> None:

@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from django.apps import apps
 from django.core.management import call_command
 
+from sessions.abreast import crew
 from sessions.answers import context_of
 from sessions.bench import corpus
 from sessions.bench.places import PeakMemory, a_place, analyse
@@ -24,20 +27,19 @@ from sessions.models import Session
 from sessions.projection import context_items
 
 
-def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int) -> dict[str, Any]:
+def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int, processes: int = 1) -> dict[str, Any]:
     """Medians in seconds of `compact --preview`, and of the context and every meter over it, which it rests on; `growth`: how many times as long
     it takes where there are so many times the entries.
 
     `loading_seconds`: reading the context's entries from the database, with the cyclic collector held back as a preview holds it; what the
-    preview takes beyond it is hash, strategy, summary, retention report, checks and the printed answer.
+    preview takes beyond it is hash, strategy, summary, retention report, checks and the printed answer. The sessions are written and taken in
+    by another process (`processes` > 1): who previews one has seldom just read its log, and memory that held it is slower.
     """
     rows: list[dict[str, Any]] = []
-    with a_place() as place:
+    with a_place() as place, crew(processes) as beside:
         for seed, count in enumerate(entries, 1):
-            path = corpus.write(place.folder, count, seed=seed, compacting=False)
-            taken = take_file(place.workspace, path)
-            assert taken.session is not None, taken
-            session = Session.objects.get(pk=taken.session)
+            job = (place.workspace.pk, place.folder, count, seed)
+            session = Session.objects.get(pk=_taken(job) if beside is None else next(beside.each(_taken, [job]))[1])
             analyse()
             memory = PeakMemory()
             loading, loaded = _medians([_loading(session) for _ in range(runs)])
@@ -65,6 +67,15 @@ def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int) -> di
                 )
             session.delete()
     return {"strategies": list(strategies), "runs": runs, "sizes": rows, "growth": _growth(rows)}
+
+
+def _taken(job: tuple[Any, Path, int, int]) -> str:
+    """The id of an invented session that is taken in."""
+    workspace, folder, count, seed = job
+    path = corpus.write(folder, count, seed=seed, compacting=False)
+    taken = take_file(apps.get_model("webapp", "Workspace").objects.get(pk=workspace), path)
+    assert taken.session is not None, taken
+    return taken.session
 
 
 def _growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

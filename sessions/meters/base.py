@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, lcm
+from operator import attrgetter
 from typing import Literal
 
 from sessions.entries import SizeVector
@@ -114,6 +115,20 @@ class Meter:
         if self.exact and not size.images and not size.documents:
             return size.cl100k if self.cl100k else size.tokens  # the common case by far: no fractions needed
         return max(0, self.scaled.rounded(size, self.cliff, self.rounding))
+
+    def each_of(self, sizes: Iterable[SizeVector]) -> list[int]:
+        """The tokens of each of many entries: `of`, and in half its time where the rule is a simple one."""
+        scaled, below = self.scaled, self.scaled.denominator
+        if self.exact or self.cliff is not None or self.rounding != "ceil" or len(scaled.terms) != 1:
+            return [self.of(size) for size in sizes]
+        fixed, ((name, factor),) = scaled.fixed, scaled.terms
+        if factor < 0 or fixed < 0:
+            return [self.of(size) for size in sizes]
+        length = attrgetter(name)
+        return [
+            self.of(size) if size.images or size.documents else -(-(fixed + factor * length(size)) // below)
+            for size in sizes
+        ]
 
     def total(self, sizes: Iterable[SizeVector]) -> int:
         """The tokens of a context, rounded as the rule says: entry by entry, or once. Of nothing: 0."""

@@ -92,7 +92,10 @@ class Command(SessionsCommand):
                 found = browsing.bench(entries=options["entries"], runs=options["runs"])
             case _:
                 found = previewing.bench(
-                    entries=options["entries"], strategies=options["strategy"], runs=options["runs"]
+                    entries=options["entries"],
+                    strategies=options["strategy"],
+                    runs=options["runs"],
+                    processes=usual(),
                 )
         return {"bench": options["which"], **found}
 
