@@ -42,6 +42,7 @@ class Blocks:
 def blocks(items: Sequence[Item]) -> Blocks:
     """The blocks of a context, numbered by their first item."""
     parent: list[int] = []
+    apart = True  # no block was found to be a part of another
     steps: dict[int, int] = {}
     calls: dict[str, int] = {}
     entries: dict[int, int] = {}
@@ -54,9 +55,11 @@ def blocks(items: Sequence[Item]) -> Blocks:
 
     def joined(here: int, other: int) -> int:
         """The block of both: the one that began first. `here`: -1 where there is none yet."""
+        nonlocal apart
         found = root(other)
         if here < 0 or found == here:
             return found
+        apart = False
         low, high = min(here, found), max(here, found)
         parent[high] = low
         return low
@@ -97,7 +100,19 @@ def blocks(items: Sequence[Item]) -> Blocks:
             for call_id in own:
                 calls[call_id] = here
         rough.append(here)
-    return _numbered([block if parent[block] == block else root(block) for block in rough])
+    # Where they stayed apart, as in most contexts, they are numbered in the order of their first items already.
+    return _ended(rough, len(parent)) if apart else _numbered([root(block) for block in rough])
+
+
+def _ended(of: list[int], size: int) -> Blocks:
+    """Blocks whose numbers are those of their first items."""
+    last = [0] * size
+    for position, block in enumerate(of):
+        last[block] = position
+    first = [0] * size
+    for position in range(len(of) - 1, -1, -1):
+        first[of[position]] = position
+    return Blocks(of, first, last)
 
 
 def _numbered(roots: Sequence[int]) -> Blocks:

@@ -168,11 +168,14 @@ def _branches(snapshot: Snapshot, roots: Mapping[str, str], *, keep_messages: bo
     items = snapshot.items
     blocks = blocks_of(snapshot)
     of = blocks.of
-    owner = [roots.get((item.goal if item.seq is not None else _goal_of(item)) or "") for item in items]
     # Of each block the branch that all of it lies in: only such blocks go, and those in which nothing stays whole.
-    branch = [owner[n] for n in blocks.first]
-    for block, root in zip(of, owner, strict=True):
-        if branch[block] is not root and branch[block] != root:
+    branch: list[str | None] = [""] * len(blocks.first)
+    for block, item in zip(of, items, strict=True):
+        goal = item.goal if item.seq is not None else _goal_of(item)
+        root = roots.get(goal) if goal else None
+        if branch[block] == "":
+            branch[block] = root
+        elif branch[block] != root:
             branch[block] = None
     for block in kept_blocks(snapshot):
         branch[block] = None

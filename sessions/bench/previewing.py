@@ -9,14 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.apps import apps
 from django.core.management import call_command
 
-from sessions.abreast import crew
 from sessions.answers import context_of
 from sessions.bench import corpus
 from sessions.bench.places import PeakMemory, a_place, analyse
@@ -27,36 +24,46 @@ from sessions.models import Session
 from sessions.projection import context_items
 
 
-def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int, processes: int = 1) -> dict[str, Any]:
+class Took(NamedTuple):
+    """Seconds by the clock, and of this process's own time."""
+
+    seconds: float
+    cpu: float
+
+
+def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int) -> dict[str, Any]:
     """Medians in seconds of `compact --preview`, and of the context and every meter over it, which it rests on; `growth`: how many times as long
     it takes where there are so many times the entries.
 
     `loading_seconds`: reading the context's entries from the database, with the cyclic collector held back as a preview holds it; what the
-    preview takes beyond it is hash, strategy, summary, retention report, checks and the printed answer. The sessions are written and taken in
-    by another process (`processes` > 1): who previews one has seldom just read its log, and memory that held it is slower.
+    preview takes beyond it is hash, strategy, summary, retention report, checks and the printed answer. Both are taken by turns, and the
+    medians of their differences are told: what a process has held before makes either slower.
     """
     rows: list[dict[str, Any]] = []
-    with a_place() as place, crew(processes) as beside:
+    with a_place() as place:
         for seed, count in enumerate(entries, 1):
-            job = (place.workspace.pk, place.folder, count, seed)
-            session = Session.objects.get(pk=_taken(job) if beside is None else next(beside.each(_taken, [job]))[1])
+            path = corpus.write(place.folder, count, seed=seed, compacting=False)
+            taken = take_file(place.workspace, path)
+            assert taken.session is not None, taken
+            session = Session.objects.get(pk=taken.session)
             analyse()
             memory = PeakMemory()
-            loading, loaded = _medians([_loading(session) for _ in range(runs)])
-            context = _timed(partial(context_of, session))[0]
-            every = _timed(partial(measured, session.pk, session.current, list(meters().values())))[0]
+            context = _timed(partial(context_of, session)).seconds
+            every = _timed(partial(measured, session.pk, session.current, list(meters().values()))).seconds
             for strategy in strategies:
-                plans = [_preview(str(session.pk), strategy) for _ in range(runs)]
-                seconds, work = _medians([took for took, _ in plans])
-                plan = plans[0][1]
+                pairs = [(_loading(session), _preview(str(session.pk), strategy)) for _ in range(runs)]
+                loading = median(load.seconds for load, _ in pairs)
+                seconds = median(took.seconds for _, (took, _) in pairs)
+                beyond = [(took.seconds - load.seconds, took.cpu - load.cpu) for load, (took, _) in pairs]
+                plan = pairs[0][1][1]
                 rows.append(
                     {
                         "entries": count,
                         "strategy": strategy,
                         "preview_seconds": round(seconds, 3),
                         "loading_seconds": round(loading, 3),
-                        "beyond_loading_seconds": round(max(0.0, seconds - loading), 3),
-                        "beyond_loading_cpu_seconds": round(max(0.0, work - loaded), 3),
+                        "beyond_loading_seconds": round(max(0.0, median(clock for clock, _ in beyond)), 3),
+                        "beyond_loading_cpu_seconds": round(max(0.0, median(work for _, work in beyond)), 3),
                         "context_seconds": round(context, 3),
                         "meters_seconds": round(every, 4),
                         "status": plan["status"],
@@ -67,15 +74,6 @@ def bench(*, entries: Sequence[int], strategies: Sequence[str], runs: int, proce
                 )
             session.delete()
     return {"strategies": list(strategies), "runs": runs, "sizes": rows, "growth": _growth(rows)}
-
-
-def _taken(job: tuple[Any, Path, int, int]) -> str:
-    """The id of an invented session that is taken in."""
-    workspace, folder, count, seed = job
-    path = corpus.write(folder, count, seed=seed, compacting=False)
-    taken = take_file(apps.get_model("webapp", "Workspace").objects.get(pk=workspace), path)
-    assert taken.session is not None, taken
-    return taken.session
 
 
 def _growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -97,7 +95,7 @@ def _growth(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return out
 
 
-def _loading(session: Session) -> tuple[float, float]:
+def _loading(session: Session) -> Took:
     on = gc.isenabled()
     gc.disable()
     try:
@@ -107,19 +105,15 @@ def _loading(session: Session) -> tuple[float, float]:
             gc.enable()
 
 
-def _preview(name: str, strategy: str) -> tuple[tuple[float, float], dict[str, Any]]:
+def _preview(name: str, strategy: str) -> tuple[Took, dict[str, Any]]:
     # By its name alone: this room knows nothing of the one above it.
     out = io.StringIO()
     took = _timed(lambda: call_command("compact", name, "--strategy", strategy, "--preview", "--json", stdout=out))
     return took, json.loads(out.getvalue())
 
 
-def _medians(taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return median(clock for clock, _ in taken), median(work for _, work in taken)
-
-
-def _timed(ask: Callable[[], Any]) -> tuple[float, float]:
+def _timed(ask: Callable[[], Any]) -> Took:
     """Seconds by the clock and of this process's own time: on a machine that is busy with other things only these say what the work is."""
     started, worked = time.perf_counter(), time.process_time()
     ask()
-    return time.perf_counter() - started, time.process_time() - worked
+    return Took(time.perf_counter() - started, time.process_time() - worked)

@@ -92,10 +92,7 @@ class Command(SessionsCommand):
                 found = browsing.bench(entries=options["entries"], runs=options["runs"])
             case _:
                 found = previewing.bench(
-                    entries=options["entries"],
-                    strategies=options["strategy"],
-                    runs=options["runs"],
-                    processes=usual(),
+                    entries=options["entries"], strategies=options["strategy"], runs=options["runs"]
                 )
         return {"bench": options["which"], **found}
 
