@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 LEFT = 46  # pixels for the figures of the axis
 WIDE = 900  # width from which limits are named at the right, with leaders
-RIGHT = 232  # pixels for those names
+RIGHT = 272  # pixels for those names
 FOOT = 44  # pixels below the bars: brackets, numbers of turns, the cursor's flag
+NARROW = 5.2  # pixels that one takes in a longer name, of which few are capitals and figures
 LETTER = 6.1  # pixels that a letter of 11 px takes, on average
 LINE = 15  # pixels from one label to the next
 
@@ -344,9 +345,10 @@ def _lines(limits: Sequence[Limit], frame: Frame, y: Scale, heads: Sequence[floa
     out: list[Line] = []
     for (level, one), height in zip(inside, heights, strict=True):
         leader = "" if level is None else f"M{frame.right} {level:g}h6L{frame.right + 16} {height - 4:g}h3"
-        words = Words(
-            frame.right + 22, height, "start", f"{one.tokens:,}", one.label + (" ↑" if level is None else ""), one.whose
-        )
+        strong, plain = f"{one.tokens:,}", one.label + (" ↑" if level is None else "")
+        # Whose rule it is stands in the title too.
+        fits = (len(strong) + len(plain) + len(one.whose) + 4) * NARROW <= RIGHT - 22
+        words = Words(frame.right + 22, height, "start", strong, plain, one.whose if fits else "")
         out.append(Line(one, level, leader, words))
     return out
 

@@ -203,7 +203,7 @@ def test_small_things() -> None:
     assert merged([(5, 7), (1, 2), (3, 4), (10, 12), (11, 11)]) == [(1, 7), (10, 12)]
     assert change(None, None) == ""
     assert change(None, 5_000) == "– → 5,000"
-    assert frame_of(1392, 240).right == 1392 - 232
+    assert frame_of(1392, 240).right == 1392 - 272
     assert frame_of(390, 176).right == 382
     empty = draw(Chart((), 1, 1, 0), 1392, 240)
     assert (empty.layers, empty.lines, empty.brackets) == ([], [], [])
