@@ -168,11 +168,15 @@ class _There:
                 here = words(line)
                 if here:
                     found.extend(here)
-                    unique = frozenset(here)
-                    for word in unique:
-                        self.by_word.setdefault(word, []).append(len(self.lines))
-                    self.lines.append(unique)
+                    self.lines.append(frozenset(here))
             self.texts.append(found)
+
+    def look_for(self, texts: Iterable[str]) -> None:
+        """Make ready what `near` is asked of these texts: it is asked of few, and lines that were added are many."""
+        wanted = {word for text in texts for word in words(text[:_FACT])}
+        for n, line in enumerate(self.lines):
+            for word in line & wanted:
+                self.by_word.setdefault(word, []).append(n)
 
     def cover(self, text: str, k: int) -> float:
         """The share of the text's word k-shingles that the added text holds; fewer words than k are compared one by one."""
@@ -187,7 +191,10 @@ class _There:
         return sum(gram in held for gram in grams) / len(grams)
 
     def near(self, text: str) -> bool:
-        """Whether one added line holds most of the text's words: three fifths of them, those that are everywhere not counted as there."""
+        """Whether one added line holds most of the text's words: three fifths of them, those that are everywhere not counted as there.
+
+        The text is one of those that were looked for.
+        """
         wanted = set(words(text[:_FACT]))
         if not wanted or len(wanted) > 120:
             return False
@@ -226,45 +233,55 @@ def _grams(found: Sequence[str], k: int) -> Iterator[tuple[str, ...]]:
     return zip(*(found[n:] for n in range(k)), strict=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A fact before it is looked up: said at event `n`, compared by `k` words in a row; from the share `floor` on it is there in part."""
+
+    kind: str
+    n: int
+    text: str
+    seqs: tuple[int, ...]
+    weight: float
+    k: int
+    floor: float
+    need: float
+
+
 def _facts(survey: Survey, there: _There) -> Iterator[Fact]:
+    found = [*_claims(survey, there)]
+    whole = there.whole
+    there.look_for(one.text for one in found if isinstance(one, _Claim) and survey.events[one.n].pos not in whole)
+    for one in found:
+        yield _judged(one, survey, there) if isinstance(one, _Claim) else one
+
+
+def _judged(claim: _Claim, survey: Survey, there: _There) -> Fact:
+    place = survey.events[claim.n].pos
+    if place in there.whole:
+        hit, state = 1.0, State.VERBATIM
+    else:
+        hit = max(there.cover(claim.text, claim.k), 0.0)
+        if hit >= 0.9:
+            state = State.VERBATIM
+        elif hit >= claim.floor or there.near(claim.text):
+            state = State.PART
+            hit = max(hit, 0.5)
+        elif place in there.masked or _pointed(claim.text, there):
+            state = State.POINTER
+        else:
+            state = State.LOST
+    likely = max([claim.need, *(survey.needs.p.get(term, 0.0) for term in terms(claim.text[:_FACT]))])
+    text = one_line(claim.text, 240)
+    return Fact(claim.kind, text, claim.seqs, claim.weight, round(likely, 3), round(hit, 3), state)
+
+
+def _claims(survey: Survey, there: _There) -> Iterator[_Claim | Fact]:
+    """What is to be there: what was said, and of files, which are looked up by their names, what became of them."""
     findings = survey.findings
     events = survey.events
-
-    def judged(
-        kind: str,
-        n: int,
-        text: str,
-        seqs: tuple[int, ...],
-        w: float,
-        k: int,
-        floor: float,
-        *,
-        at: Iterable[int] = (),
-        need: float = 0.0,
-    ) -> Fact:
-        places = {events[n].pos, *at}
-        if places & there.whole:
-            hit, state = 1.0, State.VERBATIM
-        else:
-            hit = max(there.cover(text, k), 0.0)
-            if hit >= 0.9:
-                state = State.VERBATIM
-            elif hit >= floor or there.near(text):
-                state = State.PART
-                hit = max(hit, 0.5)
-            elif places & there.masked or _pointed(text, there):
-                state = State.POINTER
-            else:
-                state = State.LOST
-        found = terms(text[:_FACT])
-        likely = max([need, *(survey.needs.p.get(term, 0.0) for term in found)])
-        return Fact(kind, one_line(text, 240), seqs, w, round(likely, 3), round(hit, 3), state)
-
     for message in findings.messages[-MOST:]:
-        kind, w = ("instruction", 2.0) if message.instruction else ("message", 1.0)
-        yield judged(
-            kind, message.n, _plain(message.text), message.seqs, w, 5, 0.5, need=0.9 if message.instruction else 0.3
-        )
+        kind, w, need = ("instruction", 2.0, 0.9) if message.instruction else ("message", 1.0, 0.3)
+        yield _Claim(kind, message.n, _plain(message.text), message.seqs, w, 5, 0.5, need)
     named = survey.needs.uses
     for use in sorted(findings.files.values(), key=lambda use: -use.last)[:MOST]:
         term = path_term(use.path) or f"{PATH}:{use.path}"
@@ -282,29 +299,23 @@ def _facts(survey: Survey, there: _There) -> Iterator[Fact]:
             state,
         )
     for failure in findings.failures[-MOST:]:
-        open_ = failure.solved is None
-        text = " ".join(failure.lines)
-        if text:
-            yield judged(
-                "error", failure.n, text, failure.seqs, 2.0 if open_ else 1.0, 3, 0.6, need=0.5 if open_ else 0.1
-            )
+        w, need = (2.0, 0.5) if failure.solved is None else (1.0, 0.1)
+        if text := " ".join(failure.lines):
+            yield _Claim("error", failure.n, text, failure.seqs, w, 3, 0.6, need)
     for command in list(findings.commands.values())[-MOST:]:
-        kind = "failed" if command.failed else "passed"
-        w = 2.0 if command.failed else 1.0
-        yield judged(
-            kind, command.n, one_line(command.text, 60), command.seqs, w, 3, 0.6, need=0.3 if command.failed else 0.05
-        )
+        kind, w, need = ("failed", 2.0, 0.3) if command.failed else ("passed", 1.0, 0.05)
+        yield _Claim(kind, command.n, one_line(command.text, 60), command.seqs, w, 3, 0.6, need)
     for todo in findings.todos[-MOST:]:
-        kind = "todo" if todo.open else "done"
+        kind, need = ("todo", 0.8) if todo.open else ("done", 0.05)
         w = 2.0 if todo.status == "in_progress" else 1.0
-        yield judged(kind, todo.n, todo.text, todo.seqs, w, 3, 0.7, need=0.8 if todo.open else 0.05)
+        yield _Claim(kind, todo.n, todo.text, todo.seqs, w, 3, 0.7, need)
     for remark in findings.decisions[-MOST:]:
-        yield judged("decision", remark.n, remark.text, remark.seqs, 1.0, 3, 0.5, need=0.2)
+        yield _Claim("decision", remark.n, remark.text, remark.seqs, 1.0, 3, 0.5, 0.2)
     for remark in findings.dropped[-MOST:]:
-        yield judged("dropped", remark.n, remark.text, remark.seqs, 2.0, 3, 0.5, need=0.3)
+        yield _Claim("dropped", remark.n, remark.text, remark.seqs, 2.0, 3, 0.5, 0.3)
     for event in events[-8:]:
         if event.voice is not Voice.SUMMARY:
-            yield judged("last", event.n, event.text[:2_000], event.seqs, 1.0, 5, 0.5, need=0.4)
+            yield _Claim("last", event.n, event.text[:2_000], event.seqs, 1.0, 5, 0.5, 0.4)
 
 
 def _plain(text: str) -> str:

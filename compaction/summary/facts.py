@@ -496,4 +496,9 @@ def edits_of(call: Call) -> Iterable[tuple[str, str, str, bool]]:
 
 
 def _text(args: dict[str, object], *names: str) -> str:
-    return next((value for name in names if isinstance(value := args.get(name), str)), "")
+    """The first of the arguments that is a text."""
+    for name in names:
+        value = args.get(name)
+        if isinstance(value, str):
+            return value
+    return ""
