@@ -187,3 +187,13 @@ def test_every_meter_grows_with_its_text_and_says_what_it_counts(name: str) -> N
     assert meter.label
     lengths = [1, 40, 400, 4_000]
     assert all(small < large for small, large in pairwise(counter(meter)(["word " * n for n in lengths])))
+
+
+@pytest.mark.parametrize("name", sorted(meters()))
+@given(
+    found=st.lists(
+        st.builds(SizeVector, *[st.integers(0, 200_000)] * 3, *[st.integers(0, 2)] * 2, *[st.integers(0, 200_000)] * 5)
+    )
+)
+def test_many_entries_are_counted_as_each_alone_is(name: str, found: list[SizeVector]) -> None:
+    assert by_id(name).each_of(found) == [by_id(name).of(size) for size in found]
